@@ -131,12 +131,6 @@ cudaError_t kernel_linear_finish(enum precision precision, void *y, const void *
 cudaError_t kernel_column_sums(enum precision precision, void *sums, const void *data, int64_t rows,
                                int64_t columns, cudaStream_t stream);
 
-/* matmul_tiled.cu: y [m][n] = x [m][k] w [k][n], row-major, in fp16 or bf16, by tensor instructions
- * of warps, from compute capability 8.0. m and n are multiples of MATMUL_TILED_LINES, k of
- * MATMUL_TILED_DEPTH. Arrays are aligned to 16 bytes. */
-cudaError_t kernel_matmul_tiled(enum precision precision, void *y, const void *x, const void *w,
-                                int64_t m, int64_t n, int64_t k, cudaStream_t stream);
-
 /* conv2d.cu: a conv2d (src/model/workloads/conv2d.h) in a named layout, with one thread for each
  * element of a result. */
 

@@ -34,7 +34,6 @@ static const struct row {
     {"lstm batch=4 sequence=4 cell=gru algorithm=standard", &lstm_cudnn},
     {"lstm batch=4 sequence=4 layers=3 precision=fp16", &lstm_persistent},
     {"matmul m=64 n=64 k=64", &matmul_cublaslt},
-    {"matmul m=64 n=64 k=64 precision=fp16", &matmul_tiled},
     {"norm rows=64 columns=64 pass=backward", &norm_cudnn_layer},
     {"norm rows=64 columns=64 operation=batch pass=training", &norm_cudnn_batch},
     {"pool batch=1 height=8 width=8 channels=8", &pool_cudnn},

@@ -330,11 +330,6 @@ static const struct family {
     /* Each thread adds 15,626 terms. */
     FAMILY("plain", "softmax", &softmax_plain, 0, LIST("rows=1 columns=4000001 precision=fp32"),
            LIST("pass=forward", "pass=backward")),
-    /* Sizes: less than a tile, tiles and a rest, fewer and more pieces than are in flight. */
-    FAMILY("tiles", "matmul", &matmul_tiled, 80,
-           LIST("m=16 n=16 k=64", "m=128 n=128 k=128", "m=144 n=272 k=192", "m=48 n=16 k=704",
-                "m=272 n=400 k=64"),
-           LOW),
     /* Incomplete tiles of pixels, of filters and of a patch; a slice with several taps, a tap in
        several slices; fewer slices than are in flight; outputs in padding alone. */
     FAMILY("tiles", "conv2d", &conv2d_tiled, 80,

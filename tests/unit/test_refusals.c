@@ -59,10 +59,6 @@ static const struct {
     {&lstm_persistent, "lstm precision=fp16 features=33", "multiples", 0},
     {&matmul_cublaslt, "matmul precision=fp8", "8.9; this GPU has 8.0", 80},
     {&matmul_plain, "matmul precision=fp8", "tensor units", 0},
-    {&matmul_tiled, "matmul precision=fp16", "8.0; this GPU has 7.5", 75},
-    {&matmul_tiled, "matmul precision=fp32", "takes fp16 and bf16", 0},
-    {&matmul_tiled, "matmul precision=fp16 m=8", "multiples of 16", 0},
-    {&matmul_tiled, "matmul precision=fp16 k=32", "of 64", 0},
     {&norm_cudnn_layer, "norm precision=fp64", "use implementation=plain", 0},
 };
 

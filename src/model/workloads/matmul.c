@@ -4,7 +4,7 @@
 
 /* clang-format off */
 static const char *const matmul_implementation_words[] = {"auto", "cublaslt", "onednn",
-                                                          "cblas", "tiled", "plain", NULL};
+                                                          "cblas", "plain", NULL};
 
 static const struct parameter matmul_parameters[] = {
     WORKLOAD_LATER_SERIES("accumulation", workload_accumulations, "wide",

@@ -19,5 +19,3 @@ bool matmul_by_columns(const struct matmul *shape); /* w is [n][k] */
 
 /* Libraries take 8-bit factors with n and k in multiples of this. */
 enum { MATMUL_LOW_MULTIPLE = 16 };
-/* The tiled product takes m and n in multiples of LINES, and k in multiples of DEPTH. */
-enum { MATMUL_TILED_LINES = 16, MATMUL_TILED_DEPTH = 64 };

@@ -31,40 +31,6 @@ const struct tensor_routine matmul_plain = {
     .iterate = plain_iterate,
 };
 
-/* ---- tiled ---- */
-
-static enum status tiled_check(const struct gpu *gpu, const struct config *config,
-                               struct error *error)
-{
-    const struct matmul s = matmul_from(config);
-    TRY(capability_check(gpu, 80, "implementation tiled", error));
-    if (s.precision != PRECISION_FP16 && s.precision != PRECISION_BF16)
-        return error_set(error, STATUS_UNSUPPORTED, "implementation tiled takes fp16 and bf16");
-    if (s.m % MATMUL_TILED_LINES || s.n % MATMUL_TILED_LINES || s.k % MATMUL_TILED_DEPTH)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "implementation tiled needs m and n in multiples of %d and k of %d",
-                         MATMUL_TILED_LINES, MATMUL_TILED_DEPTH);
-    return STATUS_OK;
-}
-
-static enum status tiled_iterate(struct gpu *gpu, struct work *work, struct error *error)
-{
-    const struct matmul_work *m = (const struct matmul_work *)work;
-    const struct tensor_work *t = &m->work.tensors;
-    const struct matmul *s = &m->shape;
-    return CUDA(kernel_matmul_tiled(s->precision, t->result[TENSOR_OUTPUT], t->input[TENSOR_INPUT],
-                                    t->input[TENSOR_WEIGHT], s->m, s->n, s->k, gpu->stream));
-}
-
-const struct tensor_routine matmul_tiled = {
-    .bytes = sizeof(struct matmul_work),
-    .algorithm = "mma",
-    .unit = UNIT_TENSOR,
-    .shape = matmul_shape,
-    .check = tiled_check,
-    .iterate = tiled_iterate,
-};
-
 /* ---- cuBLASLt ---- */
 
 /* The library reads matrices by columns, so it computes y^T = w^T x^T. */

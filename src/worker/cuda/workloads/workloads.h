@@ -24,7 +24,6 @@
     ROW("lstm", "cudnn", lstm_cudnn, NULL)                                                         \
     ROW("lstm", "persistent", lstm_persistent, NULL)                                               \
     ROW("matmul", "cublaslt", matmul_cublaslt, NULL)                                               \
-    ROW("matmul", "tiled", matmul_tiled, NULL)                                                     \
     ROW("matmul", "plain", matmul_plain, NULL)                                                     \
     ROW("norm", "cudnn", norm_cudnn_batch, norm_is_batch)                                          \
     ROW("norm", "cudnn", norm_cudnn_layer, NULL)                                                   \
