@@ -1,4 +1,4 @@
-# Sets up roofsweep::onednn where oneDNN is found, 2.6 or newer. Without it the CPU worker has loops and CBLAS
+# Sets up roofsweep::onednn where oneDNN is found, 2.6 or newer. Without it the CPU worker has loops
 # alone. CMAKE_PREFIX_PATH, or ONEDNN_INCLUDE_DIR and ONEDNN_LIBRARY, name a oneDNN outside the system's folders.
 # The package's own CMake files are not used, because they need OpenCL for parts that are not used here.
 if(ROOFSWEEP_ONEDNN)
@@ -21,6 +21,6 @@ if(ROOFSWEEP_ONEDNN)
   elseif(NOT ROOFSWEEP_ONEDNN STREQUAL "AUTO")
     list(APPEND missing "oneDNN 2.6 or newer (Debian: libdnnl-dev)")
   else()
-    message(STATUS "oneDNN is not there (Debian: libdnnl-dev): the CPU worker has loops and CBLAS alone")
+    message(STATUS "oneDNN is not there (Debian: libdnnl-dev): the CPU worker has loops alone")
   endif()
 endif()

@@ -6,7 +6,7 @@ set -eu
 
 packages="gcc make cmake git pkg-config
 libopenmpi-dev openmpi-bin libnetcdf-dev netcdf-bin libjansson-dev libxxhash-dev
-libopenblas-dev libdnnl-dev libhwloc-dev python3 python3-xarray python3-netcdf4 python3-matplotlib procps"
+libdnnl-dev libhwloc-dev python3 python3-xarray python3-netcdf4 python3-matplotlib procps"
 # Slurm for two virtual nodes, linters, a compiler with a fuzzer, and third-party readers of result files.
 tests="g++ dpkg-dev file libcmocka-dev slurm-wlm munge faketime util-linux strace nco udunits-bin ninja-build
 clang libclang-rt-dev clang-format clang-tidy libomp-dev shellcheck python3-venv"
@@ -33,7 +33,7 @@ tests)
 esac
 
 if ! command -v dpkg-query >/dev/null; then
-    echo "This is no Debian or Ubuntu: taking it that MPI, netCDF-C, jansson, xxHash, a CBLAS," \
+    echo "This is no Debian or Ubuntu: taking it that MPI, netCDF-C, jansson, xxHash," \
          "oneDNN, hwloc and, for tests, cmocka are there (modules, Spack); cmake will name what it does not find." >&2
     exit 0
 fi

@@ -34,7 +34,7 @@ precision = fp64, fp32
 [compute-loop not-offered]
 precision = tf32
 [matmul not-offered-either]
-implementation = plain, cblas
+implementation = plain, onednn
 precision = tf32
 INI
 expect 0 run 1 loops.ini

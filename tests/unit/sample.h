@@ -286,7 +286,7 @@ static struct record lstm_record(void)
 {
     struct record r = sample_record("lstm cache=cold", "lstm", "s1-1", 11);
     set_times(&r, 1e-3);
-    strcpy(r.implementation, "cblas");
+    strcpy(r.implementation, "plain");
     r.unit = UNIT_VECTOR;
     r.threads_running = 0.5;
     r.threads_waiting = 0.25;

@@ -1,4 +1,4 @@
-/* Parts of the CPU device: the name of CBLAS, elements in memory, topologies of other machines,
+/* Parts of the CPU device: elements in memory, topologies of other machines,
  * loops of the roofs, and the team. */
 #include "unit.h"
 
@@ -11,24 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "worker/cpu/blas.h"
 #include "worker/cpu/memory.h"
 #include "worker/cpu/simd.h"
 #include "worker/cpu/team.h"
-
-/* ---- CBLAS ---- */
-
-TEST(library_name_is_terminated)
-{
-    char text[64], part[8];
-    blas_describe(text, sizeof text);
-    assert_true(strlen(text) > 3);
-    memset(part, 'x', sizeof part);
-    blas_describe(part, 4);
-    assert_int_equal(strlen(part), 3);
-    assert_memory_equal(part, text, 3);
-    assert_int_equal(part[4], 'x');
-}
 
 /* ---- elements in memory: exact values round-trip, other values are truncated ---- */
 

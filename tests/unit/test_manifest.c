@@ -678,7 +678,7 @@ TEST(sweeps_have_their_points)
         {SWEEPS "resnet50.ini", 2 * 26, 2 * 6, 0},
         {SWEEPS "recurrent.ini", 32 + 2 + 2 + 6, 0, 0},
         {SWEEPS "training.ini", 2 * (1 + 1 + 1 + 2 + 4 * 2) + 6 * 5 - 2 + 2 + 8, 2, 6},
-        {SWEEPS "precisions.ini", 4 + 1 + 2 + 4 + 4, 0, 0},
+        {SWEEPS "precisions.ini", 4 + 1 + 4 + 4, 0, 0},
         {SWEEPS "quickstart.ini", 3 * 3 + 4 * 2 - 1, 0, 1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {

@@ -5,8 +5,8 @@
 #include "model/reference.h"
 
 /* clang-format off */
-static const char *const attention_implementation_words[] = {"auto", "cudnn", "onednn", "cblas",
-                                                             "plain", NULL};
+static const char *const attention_implementation_words[] = {"auto", "cudnn", "onednn", "plain",
+                                                             NULL};
 
 static const struct parameter attention_parameters[] = {
     WORKLOAD_INTEGER("batch", 65536, "8", "sets of sequences"),

@@ -9,7 +9,6 @@ const char *implementation_text(const char *implementation)
         {"cudnn", "NVIDIA cuDNN, on CUDA devices"},
         {"cublaslt", "NVIDIA cuBLASLt, on CUDA devices"},
         {"onednn", "Intel oneDNN, on CPUs"},
-        {"cblas", "CBLAS, on CPUs"},
         {"tiled", "by hand on tensor units, on CUDA devices; forward, fp16 and bf16"},
         {"persistent", "by hand, one launch for all steps of a layer, on CUDA devices; forward, "
                        "fp16 and bf16"},

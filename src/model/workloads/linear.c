@@ -10,8 +10,8 @@ static const char *const linear_activation_words[] = {"none", "relu", "gelu", NU
 static const char *const linear_fusion_words[] = {"auto", "fused", "separate", NULL};
 static const char *const linear_pass_words[] = {"forward", "backward-data", "backward-weights",
                                                 NULL};
-static const char *const linear_implementation_words[] = {"auto", "cublaslt", "onednn", "cblas",
-                                                          "plain", NULL};
+static const char *const linear_implementation_words[] = {"auto", "cublaslt", "onednn", "plain",
+                                                          NULL};
 
 static const struct parameter linear_parameters[] = {
     WORKLOAD_LATER_SERIES("accumulation", workload_accumulations, "wide",

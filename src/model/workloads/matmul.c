@@ -3,8 +3,8 @@
 #include "model/reference.h"
 
 /* clang-format off */
-static const char *const matmul_implementation_words[] = {"auto", "cublaslt", "onednn",
-                                                          "cblas", "plain", NULL};
+static const char *const matmul_implementation_words[] = {"auto", "cublaslt", "onednn", "plain",
+                                                          NULL};
 
 static const struct parameter matmul_parameters[] = {
     WORKLOAD_LATER_SERIES("accumulation", workload_accumulations, "wide",

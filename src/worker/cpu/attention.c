@@ -1,65 +1,67 @@
-/* Attention on the CPU. By CBLAS: each thread computes blocks of queries of one head: the scores,
- * their softmax, and the product with the values, with single-threaded BLAS. By oneDNN: three
- * operations over a few heads at a time, so that their scores stay in the caches. */
+/* Attention on the CPU. By loops: one query of one head at a time. By oneDNN: three operations over
+ * a few heads at a time, so that their scores stay in the caches. */
 #include <omp.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "model/workloads/attention.h"
-#include "worker/cpu/blas.h"
 #include "worker/cpu/onednn.h"
 #include "worker/cpu/routine.h"
 
 #ifdef REAL
 #include "worker/cpu/functions_real.h"
 
-static void NAME(attend_block)(const struct work *work, int64_t head, int64_t first, REAL *scores)
+/* `scores`: room for the weights of all keys. */
+static void NAME(attend_query)(const struct work *work, int64_t head, int64_t query, REAL *scores)
 {
     const struct attention *s = work->shape;
-    int64_t left = s->sequence - first, queries = left < QUERIES ? left : QUERIES;
-    int64_t keys = attention_keys(s, first + queries - 1), width = s->head_size;
-    int64_t at = (head * s->sequence + first) * width, from = head * s->keys * width;
+    const int64_t width = s->head_size, seen = attention_keys(s, query);
+    const int64_t at = (head * s->sequence + query) * width, from = head * s->keys * width;
+    const REAL scale = (REAL)attention_scale(s);
     const REAL *q = (const REAL *)work->input[TENSOR_INPUT] + at;
     const REAL *k = (const REAL *)work->input[TENSOR_WEIGHT] + from;
     const REAL *v = (const REAL *)work->input[TENSOR_VALUE] + from;
     REAL *o = (REAL *)work->result[TENSOR_OUTPUT] + at;
-    REAL_GEMM(CblasRowMajor, CblasNoTrans, CblasTrans, (int)queries, (int)keys, (int)width,
-              (REAL)attention_scale(s), q, (int)width, k, (int)width, 0, scores, (int)keys);
-    for (int64_t i = 0; i < queries; ++i) { /* keys that a query does not see get 0 */
-        int64_t seen = attention_keys(s, first + i);
-        NAME(row_softmax)(seen, scores + i * keys, scores + i * keys);
-        memset(scores + i * keys + seen, 0, (size_t)(keys - seen) * sizeof *scores);
+    for (int64_t i = 0; i < seen; ++i) {
+        REAL sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (int64_t j = 0; j < width; ++j)
+            sum += q[j] * k[i * width + j];
+        scores[i] = scale * sum;
     }
-    REAL_GEMM(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)queries, (int)width, (int)keys, 1,
-              scores, (int)keys, v, (int)width, 0, o, (int)width);
+    NAME(row_softmax)(seen, scores, scores);
+    for (int64_t j = 0; j < width; ++j)
+        o[j] = 0;
+    for (int64_t i = 0; i < seen; ++i)
+#pragma omp simd
+        for (int64_t j = 0; j < width; ++j)
+            o[j] += scores[i] * v[i * width + j];
 }
 
 static void NAME(attend)(const struct work *work)
 {
     const struct attention *s = work->shape;
-    int64_t blocks = (s->sequence + QUERIES - 1) / QUERIES;
 #pragma omp parallel
     {
-        REAL *scores = (REAL *)work->scratch + omp_get_thread_num() * QUERIES * s->keys;
-#pragma omp for schedule(dynamic)
-        for (int64_t i = 0; i < s->batch * s->heads * blocks; ++i)
-            NAME(attend_block)(work, i / blocks, i % blocks * QUERIES, scores);
+        REAL *scores = (REAL *)work->scratch + omp_get_thread_num() * s->keys;
+#pragma omp for schedule(dynamic, 16)
+        for (int64_t i = 0; i < s->batch * s->heads * s->sequence; ++i)
+            NAME(attend_query)(work, i / s->sequence, i % s->sequence, scores);
     }
 }
 
 #else
-enum { QUERIES = 64 }; /* queries in a block */
 #define REAL_TEMPLATE "worker/cpu/attention.c"
 #include "worker/cpu/real.h"
 
 CPU_SHAPE(attention)
 
-static enum status cblas_plan(struct work *work, struct error *error)
+static enum status plain_plan(struct work *work, struct error *error)
 {
     const struct attention *s = work->shape;
-    const int64_t extents[] = {s->sequence, s->keys, s->head_size};
-    work->scratch_size = (size_t)(work->topology->cores * QUERIES * s->keys) * work->element;
-    return blas_check(extents, sizeof extents / sizeof *extents, error);
+    (void)error;
+    work->scratch_size = (size_t)(work->topology->cores * s->keys) * work->element;
+    return STATUS_OK;
 }
 
 #ifdef ROOFSWEEP_ONEDNN
@@ -222,10 +224,10 @@ const struct cpu_workload attention_routines = {
              .release = steps_release,
              .name = steps_name},
 #endif
-            {.implementation = "cblas",
-             .algorithm = "blocks-of-queries",
-             .plan = cblas_plan,
-             .region = {"attention_cblas", attend_fp32, attend_fp64}},
+            {.implementation = "plain",
+             .algorithm = "query-by-query",
+             .plan = plain_plan,
+             .region = {"attention_plain", attend_fp32, attend_fp64}},
         },
 };
 #endif

@@ -7,7 +7,6 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "worker/cpu/blas.h"
 #include "worker/cpu/memory.h"
 #include "worker/cpu/onednn.h"
 #include "worker/cpu/roofs.h"
@@ -46,10 +45,8 @@ static void cpu_describe(const struct topology *topology, struct device *device)
     device->clock_max = topology->clock_max;
     if (uname(&system) == 0)
         snprintf(device->driver_version, sizeof device->driver_version, "%.31s", system.release);
-    blas_describe(device->library_version, sizeof device->library_version);
 #ifdef ROOFSWEEP_ONEDNN
-    size_t named = strlen(device->library_version);
-    onednn_describe(device->library_version + named, sizeof device->library_version - named);
+    onednn_describe(device->library_version, sizeof device->library_version);
 #endif
     snprintf(device->runtime_version, sizeof device->runtime_version, "OpenMP %d", _OPENMP);
 }
@@ -289,7 +286,7 @@ static enum status cpu_prepare(struct device_state *state, const struct config *
     for (int i = 0; workload && workload->routines[i].implementation; ++i) {
         const struct routine *routine = &workload->routines[i];
         text_add(offered, sizeof offered, ", ", routine->implementation, "");
-        if (automatic ? routine->by_name : strcmp(wanted, routine->implementation) != 0)
+        if (!automatic && strcmp(wanted, routine->implementation) != 0)
             continue;
         status = routine_prepare(state, workload, routine, config, seed, work, error);
         if (status == STATUS_OK)
@@ -388,7 +385,7 @@ static enum status cpu_program(struct device_state *state, struct program_device
 
 const struct device_ops device_ops = {
     .kind = "cpu",
-    .description = "measures on the CPU cores of its affinity mask (OpenMP, CBLAS)",
+    .description = "measures on the CPU cores of its affinity mask (OpenMP, oneDNN)",
     .list = cpu_list,
     .open = cpu_open,
     .close = cpu_close,

@@ -1,33 +1,53 @@
 /* A fully connected layer on the CPU: by oneDNN, which applies bias and activation within the
- * product, and by CBLAS or three nested loops, with bias and activation after the product. */
+ * product, and by three nested loops, with bias and activation after the product. */
 #include <math.h>
 #include <string.h>
 
 #include "model/workloads/linear.h"
-#include "worker/cpu/blas.h"
 #include "worker/cpu/onednn.h"
 #include "worker/cpu/routine.h"
 
 #ifdef REAL
 #include "worker/cpu/functions_real.h"
 
-/* Computes the product, with one sum for each element. */
-static void NAME(multiply)(const struct product *p)
+/* Computes y from x and W: a sum for each element, along rows of both. */
+static void NAME(forward)(const struct work *work)
 {
-    const REAL *a = p->a.data, *b = p->b.data;
-    REAL *c = p->c;
-    int64_t a_row = p->a.transposed ? 1 : p->a.leading, a_step = p->a.transposed ? p->a.leading : 1;
-    int64_t b_column = p->b.transposed ? p->b.leading : 1;
-    int64_t b_step = p->b.transposed ? 1 : p->b.leading;
+    const struct linear *s = work->shape;
+    const REAL *x = work->input[TENSOR_INPUT], *w = work->input[TENSOR_WEIGHT];
+    REAL *y = work->result[TENSOR_OUTPUT];
 #pragma omp parallel for collapse(2) schedule(static)
-    for (int64_t i = 0; i < p->m; ++i)
-        for (int64_t j = 0; j < p->n; ++j) {
+    for (int64_t i = 0; i < s->batch; ++i)
+        for (int64_t j = 0; j < s->outputs; ++j) {
             REAL sum = 0;
 #pragma omp simd reduction(+ : sum)
-            for (int64_t q = 0; q < p->k; ++q)
-                sum += a[i * a_row + q * a_step] * b[j * b_column + q * b_step];
-            c[i * p->c_leading + j] = sum;
+            for (int64_t q = 0; q < s->inputs; ++q)
+                sum += x[i * s->inputs + q] * w[j * s->inputs + q];
+            y[i * s->outputs + j] = sum;
         }
+}
+
+/* Computes a gradient: each row is a sum of `terms` rows of `other`, with factors from dy, which
+ * has outputs for columns. */
+static void NAME(gradient)(const struct work *work, int64_t rows, int64_t terms, const REAL *other,
+                           REAL *result)
+{
+    const struct linear *s = work->shape;
+    const REAL *dy = work->input[TENSOR_OUTPUT];
+    const bool data = s->pass == LINEAR_BACKWARD_DATA;
+    const int64_t row_step = data ? s->outputs : 1, step = data ? 1 : s->outputs;
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < rows; ++i) {
+        REAL *row = result + i * s->inputs;
+        for (int64_t j = 0; j < s->inputs; ++j)
+            row[j] = 0;
+        for (int64_t q = 0; q < terms; ++q) {
+            const REAL factor = dy[i * row_step + q * step], *term = other + q * s->inputs;
+#pragma omp simd
+            for (int64_t j = 0; j < s->inputs; ++j)
+                row[j] += factor * term[j];
+        }
+    }
 }
 
 /* Applies bias and activation to all of y. */
@@ -72,12 +92,13 @@ static void NAME(bias_gradient)(const struct work *work)
 static void NAME(layer)(const struct work *work)
 {
     const struct linear *s = work->shape;
-    const struct product product = product_of(work);
-    if (work->routine->by_name)
-        NAME(multiply)(&product);
-    else
-#pragma omp parallel
-        blas_multiply_shared(&product);
+    if (s->pass == LINEAR_FORWARD)
+        NAME(forward)(work);
+    else if (s->pass == LINEAR_BACKWARD_DATA)
+        NAME(gradient)
+    (work, s->batch, s->outputs, work->input[TENSOR_WEIGHT], work->result[TENSOR_INPUT]);
+    else NAME(gradient)(work, s->outputs, s->batch, work->input[TENSOR_INPUT],
+                        work->result[TENSOR_WEIGHT]);
     if (s->pass == LINEAR_FORWARD && linear_has_epilogue(s))
         NAME(finish)(work);
     if (work->writes[TENSOR_BIAS])
@@ -85,36 +106,6 @@ static void NAME(layer)(const struct work *work)
 }
 
 #else
-
-/* By pass: the factors and the result of the product. */
-static const struct {
-    enum tensor a, b, c;
-    bool a_transposed, b_transposed;
-} products[] = {
-    [LINEAR_FORWARD] = {TENSOR_INPUT, TENSOR_WEIGHT, TENSOR_OUTPUT, false, true},
-    [LINEAR_BACKWARD_DATA] = {TENSOR_OUTPUT, TENSOR_WEIGHT, TENSOR_INPUT, false, false},
-    [LINEAR_BACKWARD_WEIGHTS] = {TENSOR_OUTPUT, TENSOR_INPUT, TENSOR_WEIGHT, true, false},
-};
-
-static struct product product_of(const struct work *work)
-{
-    const struct linear *s = work->shape;
-    const int64_t columns[] = {
-        [TENSOR_INPUT] = s->inputs, [TENSOR_WEIGHT] = s->inputs, [TENSOR_OUTPUT] = s->outputs};
-    enum tensor a = products[s->pass].a, b = products[s->pass].b, c = products[s->pass].c;
-    return (struct product){
-        .wide = work->precision == PRECISION_FP64,
-        .m = s->pass == LINEAR_BACKWARD_WEIGHTS ? s->outputs : s->batch,
-        .n = columns[c],
-        .k = s->pass == LINEAR_FORWARD         ? s->inputs
-             : s->pass == LINEAR_BACKWARD_DATA ? s->outputs
-                                               : s->batch,
-        .a = {work->input[a], columns[a], products[s->pass].a_transposed},
-        .b = {work->input[b], columns[b], products[s->pass].b_transposed},
-        .c = work->result[c],
-        .c_leading = columns[c],
-    };
-}
 
 #define REAL_TEMPLATE "worker/cpu/linear.c"
 #include "worker/cpu/real.h"
@@ -126,17 +117,9 @@ static enum status plain_plan(struct work *work, struct error *error)
     if (((const struct linear *)work->shape)->fusion == LINEAR_FUSED)
         return error_set(
             error, STATUS_UNSUPPORTED,
-            "with CBLAS bias and activation come after the product; fusion=fused needs "
+            "with loops bias and activation come after the product; fusion=fused needs "
             "a library that does them within it");
     return STATUS_OK;
-}
-
-static enum status cblas_plan(struct work *work, struct error *error)
-{
-    const struct linear *s = work->shape;
-    const int64_t extents[] = {s->batch, s->inputs, s->outputs};
-    enum status status = plain_plan(work, error);
-    return status ? status : blas_check(extents, sizeof extents / sizeof *extents, error);
 }
 
 #ifdef ROOFSWEEP_ONEDNN
@@ -192,13 +175,8 @@ const struct cpu_workload linear_routines = {
 #ifdef ROOFSWEEP_ONEDNN
             {.implementation = "onednn", ONEDNN_ROUTINE(onednn_plan)},
 #endif
-            {.implementation = "cblas",
-             .algorithm = "gemm",
-             .plan = cblas_plan,
-             .region = {"linear_cblas", layer_fp32, layer_fp64}},
             {.implementation = "plain",
              .algorithm = "triple-loop",
-             .by_name = true,
              .plan = plain_plan,
              .region = {"linear_plain", layer_fp32, layer_fp64}},
         },

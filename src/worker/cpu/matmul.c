@@ -1,8 +1,5 @@
-/* A matrix product on the CPU: by oneDNN, by CBLAS, and as three nested loops. Each thread calls
- * single-threaded BLAS for its part of the product, so that BLAS never starts a second set of
- * threads. */
+/* A matrix product on the CPU: by oneDNN, and as three nested loops. */
 #include "model/workloads/matmul.h"
-#include "worker/cpu/blas.h"
 #include "worker/cpu/onednn.h"
 #include "worker/cpu/routine.h"
 
@@ -34,30 +31,6 @@ static void NAME(plain)(const struct work *work)
 
 CPU_SHAPE(matmul)
 
-static enum status cblas_plan(struct work *work, struct error *error)
-{
-    const struct matmul *s = work->shape;
-    const int64_t extents[] = {s->m, s->n, s->k};
-    return blas_check(extents, sizeof extents / sizeof *extents, error);
-}
-
-static void multiply(const struct work *work)
-{
-    const struct matmul *s = work->shape;
-    const struct product product = {
-        .wide = work->precision == PRECISION_FP64,
-        .m = s->m,
-        .n = s->n,
-        .k = s->k,
-        .a = {work->input[TENSOR_INPUT], s->k, false},
-        .b = {work->input[TENSOR_WEIGHT], s->n, false},
-        .c = work->result[TENSOR_OUTPUT],
-        .c_leading = s->n,
-    };
-#pragma omp parallel
-    blas_multiply_shared(&product);
-}
-
 #ifdef ROOFSWEEP_ONEDNN
 /* Neither matrix is packed before the timed product. */
 static enum status onednn_plan(struct work *work, struct error *error)
@@ -84,13 +57,8 @@ const struct cpu_workload matmul_routines = {
 #ifdef ROOFSWEEP_ONEDNN
             {.implementation = "onednn", ONEDNN_ROUTINE(onednn_plan)},
 #endif
-            {.implementation = "cblas",
-             .algorithm = "gemm",
-             .plan = cblas_plan,
-             .region = {"matmul_cblas", multiply, multiply}},
             {.implementation = "plain",
              .algorithm = "triple-loop",
-             .by_name = true,
              .region = {"matmul_plain", plain_fp32, plain_fp64}},
         },
 };

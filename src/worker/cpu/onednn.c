@@ -85,7 +85,7 @@ struct onednn {
 void onednn_describe(char *text, size_t size)
 {
     const dnnl_version_t *version = dnnl_version();
-    snprintf(text, size, ", oneDNN %d.%d.%d", version->major, version->minor, version->patch);
+    snprintf(text, size, "oneDNN %d.%d.%d", version->major, version->minor, version->patch);
 }
 
 /* Whether the library uses the same OpenMP as this program. */
@@ -130,11 +130,10 @@ enum status onednn_check(enum precision precision, struct error *error)
     if (!threads_are_ours())
         return error_set(
             error, STATUS_UNSUPPORTED,
-            "%s has threads of its own, which would share the cores with this worker's",
-            version + 2);
+            "%s has threads of its own, which would share the cores with this worker's", version);
     if (!is_native(precision))
         return error_set(error, STATUS_UNSUPPORTED,
-                         "%s has no native instructions for %s on this CPU", version + 2,
+                         "%s has no native instructions for %s on this CPU", version,
                          precision_info[precision].name);
     return STATUS_OK;
 }
@@ -144,9 +143,9 @@ static enum status status_set(struct error *error, dnnl_status_t status, const c
     char version[32];
     onednn_describe(version, sizeof version);
     if (status == dnnl_unimplemented || status == dnnl_invalid_arguments)
-        return error_set(error, STATUS_UNSUPPORTED, "%s does not offer this %s", version + 2, what);
+        return error_set(error, STATUS_UNSUPPORTED, "%s does not offer this %s", version, what);
     return error_set(error, status == dnnl_out_of_memory ? STATUS_UNSUPPORTED : STATUS_FAILED,
-                     "%s: %s: %s", version + 2, what,
+                     "%s: %s: %s", version, what,
                      status == dnnl_out_of_memory ? "no memory" : "an error of the library");
 }
 

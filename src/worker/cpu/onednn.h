@@ -117,7 +117,7 @@ struct onednn_tensor onednn_matrices(enum precision precision, int64_t count, in
 struct onednn_tensor onednn_image(enum precision precision, enum onednn_place place, bool nhwc,
                                   int64_t n, int64_t c, int64_t h, int64_t w);
 
-/* ", oneDNN 2.6.3". Terminates `text` of `size` bytes. */
+/* "oneDNN 2.6.3". Terminates `text` of `size` bytes. */
 void onednn_describe(char *text, size_t size);
 /* STATUS_UNSUPPORTED, with the reason, if the library has its own threads, or this CPU has no
  * native instructions for the precision, which the library would emulate. */

@@ -9,7 +9,6 @@
 #define REAL_ABSOLUTE fabsf
 #define REAL_COPYSIGN copysignf
 #define REAL_ROOT     sqrtf
-#define REAL_GEMM     cblas_sgemm
 #define NAME(name)    name##_fp32
 #include REAL_TEMPLATE /* NOLINT(bugprone-suspicious-include): the file itself */
 #undef REAL
@@ -19,7 +18,6 @@
 #undef REAL_ABSOLUTE
 #undef REAL_COPYSIGN
 #undef REAL_ROOT
-#undef REAL_GEMM
 #undef NAME
 
 #define REAL          double
@@ -29,7 +27,6 @@
 #define REAL_ABSOLUTE fabs
 #define REAL_COPYSIGN copysign
 #define REAL_ROOT     sqrt
-#define REAL_GEMM     cblas_dgemm
 #define NAME(name)    name##_fp64
 #include REAL_TEMPLATE /* NOLINT(bugprone-suspicious-include): the file itself */
 #undef REAL

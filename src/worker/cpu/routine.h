@@ -56,7 +56,6 @@ struct region {
 struct routine {
     const char *implementation, *algorithm; /* algorithm NULL: `name` returns it */
     size_t plan_size;                       /* byte, of the struct that work->plan points to */
-    bool by_name;     /* `auto` never takes the routine, which exists for comparison */
     bool own_regions; /* a library makes parallel regions of any number of threads */
 
     /* STATUS_UNSUPPORTED: the routine lacks the precision. NULL: it has fp32 and fp64. */

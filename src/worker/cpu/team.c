@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "worker/cpu/blas.h"
 #include "worker/cpu/memory.h"
 #include "worker/cpu/routine.h"
 
@@ -35,8 +34,6 @@ static int thread_bind(const int *cpus, int count)
 enum status team_bind(const struct topology *topology, struct error *error)
 {
     int threads = 0, failure = 0;
-    blas_single_thread(); /* comes first, because OpenBLAS with OpenMP sets OpenMP's number of
-                             threads */
     omp_set_dynamic(0);
     omp_set_num_threads(topology->cores);
 #pragma omp parallel reduction(max : failure)

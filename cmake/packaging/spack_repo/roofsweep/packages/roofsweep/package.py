@@ -31,7 +31,6 @@ class Roofsweep(CMakePackage, CudaPackage):
     depends_on("jansson")
     depends_on("xxhash@0.8:")
     depends_on("hwloc@2:")
-    depends_on("blas", when="+cpu")
     depends_on("onednn@2.6:", when="+onednn")
     depends_on("cuda@12.8:", when="+cuda")
     depends_on("cudnn@9:", when="+cuda")
