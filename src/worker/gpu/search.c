@@ -166,43 +166,44 @@ static struct entry *first_find(const struct search_state *state)
 }
 
 /* The median leaves out the first sample, which brings the candidate's data into the caches. */
-static enum status median_time(const struct search_state *state, int samples, double *seconds,
-                               double *median, struct error *error)
+static enum status median_time(const struct search_state *state, double share, int samples,
+                               double *seconds, double *median, struct error *error)
 {
     const struct search *search = state->search;
     struct stats stats;
-    TRY(timing_compare(search->gpu, search->work, state->cold, samples, seconds, error));
+    TRY(timing_compare(search->gpu, search->work, state->cold, share, samples, seconds, error));
     TRY(stats_compute(seconds + 1, (size_t)samples - 1, &stats, error));
     *median = stats.median;
     return STATUS_OK;
 }
 
-/* Whether a single sample shows that a candidate cannot become a finalist. */
-static bool is_hopeless(double time, double best_time)
+/* Whether a single sample shows that a candidate cannot become a finalist. `slack`: s that the
+ * sample may take more than an iteration of a longer sample. */
+static bool is_hopeless(double time, double best_time, double slack)
 {
-    const double noise = 0.1, least = 5e-5; /* s */
-    return time > (1.0 + finalist_margin + noise) * best_time + least;
+    const double noise = 0.1;
+    return time > (1.0 + finalist_margin + noise) * best_time + slack;
 }
 
-/* Times a candidate briefly. The first iteration loads code. If a warm-up shows that the candidate
- * cannot win, the warm-up's time is the candidate's time, so that a slow candidate costs little. */
+/* Times a candidate briefly. The first iteration loads code; the third one is blocked. If one of
+ * them shows that the candidate cannot win, its time is the candidate's time. */
 static enum status brief_time(const struct search_state *state, double best_time,
                               struct entry *entry, struct error *error)
 {
     const struct search *search = state->search;
-    enum { WARMUP = 1, SAMPLES = 4 };
-    const double slow_factor = 10.0, slow_least = 5e-3; /* s, more than loading code takes */
+    enum { SINGLES = 3, SAMPLES = 3 };
+    const double slacks[SINGLES] = {5e-3, 5e-5, 1e-5}, share = 0.05, slow_factor = 10.0;
     double seconds[SAMPLES];
-    TRY(timing_run(search->gpu, search->work, state->cold, WARMUP, seconds, NULL, error));
-    entry->time = seconds[0];
-    entry->least = entry->time - slow_least;
-    if (entry->time > slow_factor * best_time + slow_least)
-        return STATUS_OK;
-    TRY(timing_run(search->gpu, search->work, state->cold, WARMUP, seconds, NULL, error));
-    entry->time = entry->least = fmin(entry->time, seconds[0]);
-    if (is_hopeless(entry->time, best_time))
-        return STATUS_OK;
-    return median_time(state, SAMPLES, seconds, &entry->time, error);
+    entry->time = INFINITY;
+    for (int i = 0; i < SINGLES; ++i) {
+        TRY(timing_run(search->gpu, search->work, state->cold, 1, seconds, NULL, error));
+        entry->time = fmin(entry->time, seconds[0]);
+        entry->least = entry->time - (i == 0 ? slacks[0] : 0);
+        if (i == 0 ? entry->time > slow_factor * best_time + slacks[0]
+                   : is_hopeless(entry->time, best_time, slacks[i]))
+            return STATUS_OK;
+    }
+    return median_time(state, share, SAMPLES, seconds, &entry->time, error);
 }
 
 static enum status candidate_bind(struct search_state *state, int candidate, struct error *error)
@@ -235,7 +236,7 @@ static enum status entry_add(struct search_state *state, int candidate, double *
     char id[IDENTITY_TEXT];
     double *hot = search->hot_time ? search->hot_time(search->work, candidate) : NULL;
     const bool first = candidate >= search->ordered && !first_find(state);
-    if (state->cold && hot && is_hopeless(*hot, *best_time) && !first)
+    if (state->cold && hot && is_hopeless(*hot, *best_time, 5e-5) && !first)
         return error_set(error, STATUS_UNSUPPORTED, "it was too slow with a hot cache");
     TRY(candidate_identify(state, candidate, &entry.identity, error));
     hash_format(entry.identity.kernels, id);
@@ -293,8 +294,8 @@ static enum status round_time(struct search_state *state, struct entry *entry, i
                               struct error *error)
 {
     const struct search *search = state->search;
-    const double enough = 5e-4; /* s */
-    enum { MOST = 3 };
+    const double enough = 5e-4, share = 0.02; /* s; of the timer */
+    enum { MOST = 2 };
     double seconds[1 + MOST];
     int samples = 1 + (int)fmax(1.0, fmin(MOST, enough / entry->time));
     TRY(candidate_bind(state, entry->candidate, error));
@@ -305,7 +306,7 @@ static enum status round_time(struct search_state *state, struct entry *entry, i
     if (state->replayed)
         status = graph_time(search->gpu, search->work, state->cold, time, error);
     if (status == STATUS_OK && isnan(*time))
-        status = median_time(state, samples, seconds, time, error);
+        status = median_time(state, share, samples, seconds, time, error);
     state->ran += clock_monotonic() - begin;
     return status;
 }

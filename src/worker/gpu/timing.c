@@ -388,10 +388,9 @@ enum status timing_run(struct gpu *gpu, struct work *work, bool cold, int sample
     return STATUS_OK;
 }
 
-enum status timing_compare(struct gpu *gpu, struct work *work, bool cold, int samples,
+enum status timing_compare(struct gpu *gpu, struct work *work, bool cold, double share, int samples,
                            double *seconds, struct error *error)
 {
-    const double share = 0.02; /* share of the timer in a sample */
     struct series s;
     TRY(series_begin(gpu, work, cold, &s, error));
     TRY(sample_size(&s, share, &s.iterations, error));
@@ -442,7 +441,7 @@ enum status timing_caller(struct gpu *gpu, struct work *work, bool cold, struct 
                           struct error *error)
 {
     enum { LEAST = 6, MOST = 15, ITERATIONS_MOST = 1024 };
-    const double length = cold ? 0.25e-3 : 1e-3, enough = 10 * length; /* s */
+    const double length = cold ? 0.25e-3 : 1e-3, enough = LEAST * length; /* s */
     const bool once = work->ops->reset;
     double host[MOST], caller[MOST];
     struct loop_times times;

@@ -13,9 +13,9 @@
 enum status timing_run(struct gpu *gpu, struct work *work, bool cold, int samples, double *seconds,
                        struct record *record, struct error *error);
 
-/* Times one iteration to compare algorithms. Samples are long enough that the timer adds 2 % at
- * most. work->pace belongs to the bound algorithm, or is all zero. */
-enum status timing_compare(struct gpu *gpu, struct work *work, bool cold, int samples,
+/* Times one iteration to compare algorithms. Samples are long enough that the timer adds `share` of
+ * their time at most. work->pace belongs to the bound algorithm, or is all zero. */
+enum status timing_compare(struct gpu *gpu, struct work *work, bool cold, double share, int samples,
                            double *seconds, struct error *error);
 
 /* Times loops of an ordinary caller, without a blocking kernel. Sets host_time, caller_time and
