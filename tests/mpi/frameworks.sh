@@ -26,8 +26,8 @@ section torch torch 4 "conv2d_torch.py $small --pass backward-data"
 section torch-lstm torch 4 "lstm_torch.py --regions 3"
 section torch-network torch 1 "network_torch.py --network transformer --batch 1 --regions 2"
 section jax jax 4 "conv2d_jax.py $small --pass backward-filter"
-section tensorflow-1 tensorflow 4 "conv2d_tensorflow.py $small --version 1"
-section tensorflow-2 tensorflow 4 "conv2d_tensorflow.py $small --version 2"
+section tensorflow tensorflow 4 "conv2d_tensorflow.py $small --pass backward"
+section tensorflow-lstm tensorflow 4 "lstm_tensorflow.py --regions 3 --pass backward"
 grep -q program sweep.ini || exit 77
 expect 0 "$ROOFSWEEP_BIN/roofsweep" -q -d cpu -o out.nc sweep.ini
 python '

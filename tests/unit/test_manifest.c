@@ -669,7 +669,7 @@ TEST(sweeps_have_their_points)
         {SWEEPS "lstm_hidden.ini", 4 * 2 * 2, 0, 0},
         {SWEEPS "paper.ini", 4 * (84 - 18) + 2 * (64 - 12 + 5), 4 * 18 + 2 * 12, 0},
 #ifdef ROOFSWEEP_PROGRAMS
-        {SWEEPS "paper_frameworks.ini", 5 * 11 * 4 + 7 + 3 * 13 * 4 + 13 * 2, 0, 13 * 2},
+        {SWEEPS "paper_frameworks.ini", 5 * 11 * 4 + 7 + 4 * 13 * 4 + 13 * 2, 0, 13 * 2},
 #endif
         {SWEEPS "algorithms.ini", 2 * 7 * (3 + 2) + 3 * 2 * 2 * 4, 2 * 7, 0},
         {SWEEPS "loops.ini", 2 * 2 + 2 + 2 + 1, 0, 0},
