@@ -79,9 +79,8 @@ def parameter_tables(listing):
         for name, initial, allowed, meaning in re.findall(r"^  (\S+) +(\S+) +(\S.*)\n {20,}(\S.*)", parameters, re.M):
             if name not in ("cache", "implementation", "launch"):
                 lines.append(f"| `{name}` | `{initial}` | {code(allowed)} | {meaning} |")
-        for name, meaning in re.findall(r"^    ([\w-]+): (.*)", implementations, re.M):
-            lines += [""] if not lines[-1].startswith("- ") else []
-            lines.append(f"- `{name}`: {meaning}")
+        names = re.findall(r"^    ([\w-]+): ", implementations, re.M)
+        lines += ["", f"Implementations: {code(', '.join(names))}."] if names else []
         yield workload, "\n".join(lines)
 
 
@@ -137,6 +136,8 @@ def check_file_format(roofsweep, page, write):
     expect(len(lists) >= 5, f"--list variables: {len(lists)} dimensions")
     for dimension, lines in lists.items():
         expect(f"`{dimension}`" in page, f"docs/file-format.md: no dimension {dimension}")
+        if len(lines) == 1:  # only the names of the dimension's entries
+            continue
         wanted = "\n".join(lines).strip("\n")
         page = replace_block(page, f"variables of {dimension}", wanted, "docs/file-format.md", write)
     return page
