@@ -94,7 +94,7 @@ LIMITS = (
     ("vector", 0.015, 0.015, 0.0017),
     ("tensor library", THRESHOLD, THRESHOLD, 0.0081),
     ("tensor", 0.015, 0.015, 0.0021),
-    ("", THRESHOLD, THRESHOLD, 0.0052),  # shared, l1, device to device
+    ("", THRESHOLD, THRESHOLD, 0.0052),  # shared, l1
 )
 # (limit, deviation): of a roof's sustained work in a cycle of its own clock; of sustained clocks and rows, which only
 # make a device inconclusive; of energies. Deviation of rows of one process.

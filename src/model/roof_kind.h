@@ -53,8 +53,6 @@
     ROOF_LATENCY(X, SHARED, "shared", COUNT, L1) \
     X(HOST_TO_DEVICE, "host to device", PATH(transfer), "copy engine, from pinned memory") \
     X(DEVICE_TO_HOST, "device to host", PATH(transfer), "copy engine, to pinned memory") \
-    X(DEVICE_TO_DEVICE, "device to device", PATH(transfer), \
-      "copy engine, to the next device of the node") \
     ROOF_VECTOR(X, FP64, "fp64") \
     ROOF_VECTOR(X, FP32, "fp32") \
     ROOF_VECTOR(X, FP16, "fp16") \
@@ -122,7 +120,7 @@ struct roof_request {
     bool memory[LEVEL_COUNT]; /* l1 includes shared memory */
     bool compute[PRECISION_COUNT];
     bool launch;
-    bool transfer;     /* host to device, device to host, device to device */
+    bool transfer;     /* host to device, device to host */
     bool links;        /* between devices of the node, link.h */
     bool condition[2]; /* by enum roof_condition */
     bool energy; /* also measure energy: J per byte of memory roofs, J per FLOP of compute roofs */

@@ -582,8 +582,6 @@ void node_roofs_measure(MPI_Comm comm, struct executor *executor,
     node_find(node, &bound);
     node_measure(node);
     if (!settings->skip) {
-        /* Roofs hold memory. Roofs between two GPUs also hold a context on the other GPU, which
-         * would count there as another program's. */
         call_and_log(node, REQUEST_RELEASE, REPLY_ROOFS, "roofs not released");
         device_order_roofs(&node->device);
         warn_of_disturbed(node);

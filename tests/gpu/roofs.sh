@@ -30,8 +30,6 @@ if capability == 9.0:
 if capability == 10.0:
     wanted |= {f"{p} tensor tcgen05" for p in ("tf32", "fp16", "bf16", "fp8", "fp4", "int8")}
     wanted |= {f"{p} tensor library" for p in ("fp64", "fp8", "fp4")}
-if gpus > 1:
-    wanted |= {"device to device"}
 uncounted = ("launch", "host", "device") + (("fp16 vector", "bf16 vector") if capability >= 10 else ())
 wrong = []
 for device in range(gpus):

@@ -28,7 +28,7 @@ static const struct offered {
     {ROOF_L1_READ, 30.1e12, &roofs_memory},
     {ROOF_SHARED_READ, 32.3e12, &roofs_memory},
     {ROOF_HOST_TO_DEVICE, 55e9, &roofs_transfer},
-    {ROOF_DEVICE_TO_DEVICE, 390e9, &roofs_transfer},
+    {ROOF_DEVICE_TO_HOST, 56e9, &roofs_transfer},
     {ROOF_FP64_VECTOR, 32.5e12, &roofs_memory},
     {ROOF_FP16_TENSOR_MMA, 640e12, &roofs_memory},
     {ROOF_FP16_TENSOR_WGMMA, 980e12, &roofs_memory},
@@ -456,7 +456,7 @@ FRESH_TEST(a_lost_device_is_reported)
     struct error error;
     script.lost_at = 90;
     assert_int_equal(try_tune(&request, false, &error), STATUS_DEVICE);
-    assert_starts(error.text, "dram read, row 1, 0 blocks: ");
+    assert_starts(error.text, "dram read, row 1, 1 blocks: ");
     restart(NULL);
     tune_all(false);
     script.lost_at = script.calls + 10;

@@ -100,8 +100,6 @@ static enum status device_try_counters(struct device_state *state, struct device
     return profile_try(state->profiler, &state->gpu, &device->counters, error);
 }
 
-/* Tries the counters before the roofs: copies between devices give this device contexts of
- * neighbouring workers, which would be taken for other users. */
 static enum status device_tune_roofs(struct device_state *state, const struct roof_request *request,
                                      bool prove, bool found[ROOF_KINDS], struct error *error)
 {

@@ -82,8 +82,7 @@ struct roofs {
     void *arrays[3]; /* roofs_memory.c: array_bytes each */
     size_t array_bytes;
     struct library *library;   /* roofs_library.c */
-    struct transfer *transfer; /* roofs_transfer.c */
-    int devices;               /* roofs_transfer.c: visible GPUs; 0: not yet counted */
+    void *host;                /* roofs_transfer.c: pinned memory */
     struct launches *launches; /* roofs_launch.c */
     struct roofs_buffer chains[CHAINS];
 };

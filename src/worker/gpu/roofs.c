@@ -296,12 +296,9 @@ static enum status tune(struct roofs *roofs, struct profiler *profiler,
                         const struct roof_request *request, struct error *error)
 {
     TRY(vendor.reserve(roofs->gpu, 2 * SAMPLES_MAX, false, error));
-    /* All devices of a node tune at the same time. A neighbour's copy to this device would be
-     * counted in the proofs, so copies between devices come first and the proofs last. */
-    const int first = ROOF_DEVICE_TO_DEVICE;
-    for (int i = -1; i < ROOF_KINDS; ++i)
-        if (i != first && roof_requested(request, i < 0 ? first : i))
-            TRY(kind_tune(roofs, i < 0 ? first : i, error));
+    for (int kind = 0; kind < ROOF_KINDS; ++kind)
+        if (roof_requested(request, kind))
+            TRY(kind_tune(roofs, kind, error));
     return profiler ? winners_prove(roofs, profiler, error) : STATUS_OK;
 }
 

@@ -201,7 +201,6 @@ static enum status code_check(const struct gpu *gpu, struct error *error)
 enum status gpu_open(int index, struct gpu *gpu, struct device *device, struct error *error)
 {
     struct visible_gpu gpus[VISIBLE_MAX];
-    char visible[2 * sizeof gpus->uuid];
     int count = 0;
     TRY(gpu_list(&count, gpus, error));
     if (index < 0 || index >= count)
@@ -209,10 +208,7 @@ enum status gpu_open(int index, struct gpu *gpu, struct device *device, struct e
                          count);
     device->index = index;
     if (index < VISIBLE_MAX && *gpus[index].uuid) {
-        const char *next = gpus[(index + 1) % count].uuid;
-        snprintf(visible, sizeof visible, "%s%s%s", gpus[index].uuid, count > 1 ? "," : "",
-                 count > 1 ? next : "");
-        setenv("CUDA_VISIBLE_DEVICES", visible, 1);
+        setenv("CUDA_VISIBLE_DEVICES", gpus[index].uuid, 1);
         index = 0;
     }
     TRY(CUDA(cudaSetDevice(index)));
