@@ -44,6 +44,16 @@ def computed(labels, texts, listed=()):
     return [" ".join([key[0], *(word for word in words if word not in shared[key])]) for key, words in found]
 
 
+def without_shared(names, told):
+    """Returns (the names without the words that all share, these words as a text). told: parameters to leave out, too,
+    because the reader sees them elsewhere."""
+    words = [[word for word in name.split() if word.partition("=")[0] not in told] for name in names]
+    shared = [word for word in words[0] if all(word in own for own in words)] if len({*map(tuple, words)}) > 1 else []
+    return [" ".join(word for word in own if word not in shared) or name for own, name in zip(words, names)], (
+        " ".join(shared)
+    )
+
+
 def names(stored, labels, texts, several, listed=()):
     """Returns the stored names; computed ones if some are missing, or if rows of several files share one."""
     owners = {}

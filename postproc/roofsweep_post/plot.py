@@ -21,8 +21,8 @@ def description():
 {kinds}
 
 Points are joined in the order of one parameter (--by). A series is all rows with the same precision, pass,
-implementation, algorithm, layout and cache (--series chooses other variables). Each series is at one memory level
-(--level)."""
+implementation, algorithm, layout and cache (--series chooses other variables). A second file is
+drawn lighter."""
 
 
 DESCRIPTION = description

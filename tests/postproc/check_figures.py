@@ -81,7 +81,6 @@ def check_planes(data):
         peak = np.median(data["device_peak_tensor"].sel(number_format="fp16").values)
         for kind, height, scales in [("losses", flops / own["peak"], (1, 1)), ("four", flops, (bandwidth, peak))]:
             axes = draw(data, kind, where, labels=["conv2d-filters"])
-            # Each level of the rows is a series.
             closed, opened = (
                 [line for gid, line in lines(axes, end).items() if gid.startswith(precision)]
                 for end in ("|closed", "|open")
@@ -94,10 +93,11 @@ def check_planes(data):
         across, up = axes.child_axes
         assert np.allclose(np.divide(axes.get_xlim(), across.get_xlim()), bandwidth), "axis of bandwidth time"
         assert np.allclose(np.divide(axes.get_ylim(), up.get_ylim()), peak), "axis of compute time"
-    # A series has one memory level: no line joins rows of different levels.
+    # Rows of different memory levels are one series, and the caption names the levels.
     axes = draw(data, "classic", where[1:], labels=["conv2d-filters", "lstm-batch"], level="row")
-    for found in figures.scene(data, where[1:], labels=["conv2d-filters", "lstm-batch"], level="row").series:
-        assert found.rows["level"].nunique() == 1
+    assert "limits a row: dram, l2" in plain_caption(axes), plain_caption(axes)
+    found = figures.scene(data, where[1:], labels=["conv2d-filters", "lstm-batch"], level="row").series
+    assert max(one.rows["level"].nunique() for one in found) > 1
     # With `--level row`, a line joins the points of a row at its levels.
     axes = draw(data, "classic", where, labels=["conv2d-filters"], level="all")
     joined = np.hstack([line.get_ydata() for line in axes.get_lines() if line.get_gid() == "row"])
@@ -117,21 +117,28 @@ def check_series(data):
     assert len({next(iter(look)) for look in looks.values()}) == len(looks), looks
 
 
-def check_devices(files):
-    """Two models: equal symbols are equal work, and equal colour and fill are the same device."""
+def check_devices(files, before):
+    """Two devices, and two files of one device: equal symbols are equal work, and the second is lighter."""
     where = ["label=product,registers,shared,step", "cache=hot"]
     axes = draw(files, "classic", where, series=["workload", "implementation"], width="page")
-    found = figures.scene(files, where, series=["workload", "implementation"]).series
-    assert len({series.model for series in found}) == 2
-    for names, looks in [("what", lambda one: one.marker), ("model", lambda one: (one.colour, one.fill))]:
-        pairs = {(getattr(series, names), looks(series)) for series in found}
-        assert len(pairs) == len({name for name, _ in pairs}) == len({look for _, look in pairs}), pairs
-    assert len({series.colour for series in found}) == len({series.fill for series in found}) == 2
+    scene = figures.scene(files, where, series=["workload", "implementation"])
+    found = scene.series
+    pairs = {(series.what, series.marker) for series in found}
+    assert len(pairs) == len({name for name, _ in pairs}) == len({look for _, look in pairs}), pairs
+    colours = [{series.colour for series in found if series.source == source} for source in scene.sources]
+    assert (
+        scene.sources[0].startswith("NVIDIA") and {style.lighter(one, 1) for one in colours[0]} >= colours[1] != set()
+    )
     told = {text.get_text() for text in axes.figure.legends[0].get_texts()}
-    assert {series.what for series in found} | {series.model for series in found} <= told, told
+    assert {series.what for series in found} | {*scene.sources} <= told, told
     # Rows of a CPU have no counted bytes of DRAM, so the caption must not claim that all rows have them.
     levels = {series.rows["level"].iloc[0] for series in found}
     assert levels == {"dram", "l3"} and "rows that lack them have those at l3" in plain_caption(axes)
+    axes = draw(before, "bars", ["label=conv2d-filters", *CHOSEN, "pass=forward", "precision=fp16"])
+    bars = sorted((bar.get_x(), bar.get_facecolor()) for bar in axes.patches if bar.get_gid().endswith("|busy"))
+    shades = [style.lighter(style.COLOURS[0], place) for place in (0, 1)]
+    assert [to_rgb(colour) for _, colour in bars] == [to_rgb(one) for one in shades] * (len(bars) // 2), bars
+    assert {"paper_h100", "later"} <= {text.get_text() for text in axes.figure.legends[0].get_texts()}
 
 
 def check_bars(data):
@@ -270,6 +277,10 @@ def check_words(data, programs):
     assert texts[0].startswith("fp32") and any(text.startswith("half ") for text in texts), texts
     assert not any(re.search("fp16|filters", text) for text in texts), texts
     assert "Of mine" in [text.get_text() for text in axes.figure.texts]
+    long = "a label of 150 letters " * 6 + "that ends"
+    axes = draw(data.assign(label=data["label"].copy(data=np.full(data.sizes["config"], long, object))), "classic",
+        ["pass=forward"], series=["label"])  # fmt: skip
+    assert axes.figure.legends[0].get_texts()[0].get_text().replace("\n", " ") == long
     axes.figure.savefig(stream := io.BytesIO(), format="pdf")
     assert b"/Type3" not in stream.getvalue(), "no font is TrueType"
     names = {series.name for series in figures.scene(programs, ["label=torch-conv2d,cudnn-conv2d"]).series}
@@ -461,14 +472,14 @@ def check_crowded(paper, others):
     assert all(len(names) == 1 for names in looks.values()) and len(found[0].figure.legends) == 1, looks
     assert plain_caption(found[0]).startswith("NVIDIA H100 80GB HBM3, measured on 2026-11-26"), plain_caption(found[0])
     assert len(figures.draw(paper, "regions")) == len(found)
-    wide = [(other, kind) for other in others for kind in ("losses", "bars")]
-    for data, kind in [(paper, "bars"), (paper, "counted"), *wide]:
+    for data, kind in [(paper, "bars"), (paper, "counted")]:
         chosen = re.search(r"(?:--labels (\S+))? ?(?:--where (.+))?$", refusal(data, kind).split("as with ")[1])
         (axes, *_) = figures.draw(data, kind, (chosen[2] or "").split(), labels=[chosen[1]] if chosen[1] else [])
         style.plt.close(axes.figure)
-    empty = {axes.get_title(): axes for axes in figures.draw(others[0], "losses", width="page")}["matmul, tf32"]
-    assert not [line for line in empty.get_lines() if (line.get_gid() or "").endswith("|open")], "rows without a roof"
-    assert "that several devices measured is their median" in plain_caption(empty), plain_caption(empty)
+    series = ["workload", "pass", "precision", "height", "batch"]
+    found = figures.draw(others[0], "losses", series=series, width="page")
+    assert len(found) == 9 and "matmul, tf32" not in {axes.get_title() for axes in found}, "rows without a roof"
+    assert "that several devices measured is their median" in plain_caption(found[0]), plain_caption(found[0])
     (axes,) = figures.draw([paper, *others], "bars", ["pass=forward"], labels=["conv2d-filters"], width="page")
     assert f"Nothing here is from {others[0].attrs['path']}." in plain_caption(axes), plain_caption(axes)
 
@@ -499,7 +510,10 @@ def main():
     check_programs(post.load(sys.argv[1].replace("paper_h100", "frameworks_h100")))
     style.plt.close("all")
     check_crowded(paper, [post.load(sys.argv[1].replace("paper_h100", "node_4xh200")), later[0]])
-    check_devices([post.load(sys.argv[1].replace("paper_h100", f"training_{name}")) for name in ("h100", "cpu")])
+    before = [paper, paper.assign_attrs(path="later.nc")]
+    check_devices(
+        [post.load(sys.argv[1].replace("paper_h100", f"training_{name}")) for name in ("h100", "cpu")], before
+    )
 
 
 main()

@@ -18,7 +18,8 @@ OWN |= {"four": planes.FOUR, "losses": planes.LOSSES}
 KINDS = {word: OWN.get(word) or import_module(f"{__name__}.{word}") for word in WORDS.split()}
 
 LONGEST = 100  # characters of a text that fit on a page
-WHOLE = {"configuration", "config_hash", "kernel_name", "uuid", "device_uuid"}  # texts that must stay whole
+# Texts that must stay whole.
+WHOLE = {"configuration", "config_hash", "kernel_name", "uuid", "device_uuid", "label", "name"}
 
 
 def short(data):
@@ -58,7 +59,7 @@ def draw(
     with style.settings(sheet):
         height = module.HEIGHT[width]
         try:
-            if hasattr(module, "FACETS") and len(found.series) > MOST:
+            if hasattr(module, "FACETS") and len(found.legend) > MOST:
                 annotate = "none" if annotate == "auto" else annotate
                 axes = frame.draw_facets(module, facets_of(found), width, annotate, page)
                 return frame.renamed_axes(axes)

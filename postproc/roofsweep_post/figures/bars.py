@@ -1,5 +1,7 @@
 """Draws the run time of each row as a bar: busy kernels, idle gaps, and a line at a caller's time."""
 
+import itertools
+
 import numpy as np
 from matplotlib.patches import Patch
 
@@ -7,10 +9,11 @@ from . import frame, marks, style
 from .scene import check_looks
 
 HELP = "run time by the swept parameter: busy, gap, and a caller's time"
-PANELS, HEIGHT = 1, {"column": 1.9, "page": 2.4}
+PANELS, HEIGHT, LEVEL = 1, {"column": 1.9, "page": 2.4}, "row"
 BARS = 0.8  # share of a group's width that bars take
 NARROW = 1.5  # points: least width of a bar with visible hatches
 ROOM = 10  # points: least width of a group whose number is upright
+LETTERS = 15  # names of groups with more letters an inch of the figure's width are in the caption
 RANGE = 30  # longest over shortest time from which the axis is logarithmic, so that short bars stay visible
 
 
@@ -29,11 +32,11 @@ def time_end(row, sign):
     return row["time_median"] * (1 + sign * min(row["noise"], 1))
 
 
-def draw_bar(axes, series, number, row, x, width):
+def draw_bar(axes, series, hatch, row, x, width):
     """Draws busy time and gap as a bar, and a line across it at the caller's time."""
     how = {"width": 0.9 * width, "edgecolor": style.BLACK, "linewidth": 0.4}
     whole = np.isfinite(row["gap_time"])
-    hatch, time = style.HATCHES[number % len(style.HATCHES)], row["busy"] if whole else row["time_median"]
+    time = row["busy"] if whole else row["time_median"]
     axes.bar(x, time, color=series.colour, hatch=hatch, gid=f"{series.name}|busy", **how)
     if whole:
         axes.bar(x, row["gap_time"], bottom=row["busy"], color="white", gid=f"{series.name}|gap", **how)
@@ -42,12 +45,13 @@ def draw_bar(axes, series, number, row, x, width):
     axes.plot(ends, caller, color=style.BLACK, linewidth=1.1, gid=f"{series.name}|host")
 
 
-def handles_of(scene):
+def handles_of(scene, hatches):
     how = {"edgecolor": style.BLACK, "linewidth": 0.4}
     handles = [
-        Patch(facecolor=series.colour, hatch=style.HATCHES[number % len(style.HATCHES)], label=series.name, **how)
-        for number, series in enumerate(scene.series)
+        Patch(facecolor=series.colour, hatch=hatches[series.what], label=name, **how)
+        for name, series in scene.legend.items()
     ]
+    handles += marks.source_handles(scene)
     handles.append(Patch(facecolor="white", label="gap: device idle between kernels", **how))
     caller = marks.line("time for a caller in a loop", colour=style.BLACK, width=1.1)
     return handles + [caller] * bool(scene.rows["caller_time"].notna().any())
@@ -55,15 +59,15 @@ def handles_of(scene):
 
 def draw(figure, axes, scene, annotate, height):
     (axes,) = axes
-    looks = [(series.colour, number % len(style.HATCHES)) for number, series in enumerate(scene.series)]
-    check_looks(looks)
+    hatches = dict(zip(dict.fromkeys(series.what for series in scene.series), itertools.cycle(style.HATCHES)))
+    check_looks([(series.colour, hatches[series.what]) for series in scene.series])
     found = groups(scene)
-    count = max(len(scene.series), 1)
+    count = max(len(rows) for _, rows in found)
     width = BARS / count
     if axes.get_window_extent().width / figure.dpi * 72 / max(len(found), 1) * width < NARROW:
         raise frame.Crowded(f"{len(found)} groups of {count} bars have no room")
     texts = [marks.value_text(key) for key, _ in found]
-    numbered = max(map(len, texts)) * len(texts) > (60 if scene.by else 0)
+    numbered = max(map(len, texts)) * len(texts) > LETTERS * figure.get_size_inches()[0]
     key = "Key: " + ", ".join(f"{number}: {text}" for number, text in enumerate(texts, 1)) if numbered else ""
     times = frame.finite(scene.rows["time_median"], scene.rows["caller_time"])
     wide = bool(times.max() > RANGE * times.min())
@@ -81,8 +85,8 @@ def draw(figure, axes, scene, annotate, height):
     axes.grid(False, axis="x")
     frame.engineering(axes.yaxis, "s")
     for place, (_, rows) in enumerate(found):
-        for number, row in rows.items():
-            x = place - BARS / 2 + (number + 0.5) * width
-            draw_bar(axes, scene.series[number], number, row, x, width)
-    frame.settle(figure, [axes], height, handles_of(scene), frame.caption(scene, key, work=False))
+        for side, (number, row) in enumerate(rows.items()):
+            x = place + (side - (len(rows) - 1) / 2) * width
+            draw_bar(axes, scene.series[number], hatches[scene.series[number].what], row, x, width)
+    frame.settle(figure, [axes], height, handles_of(scene, hatches), frame.caption(scene, key, work=False))
     return [axes]

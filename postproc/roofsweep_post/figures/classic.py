@@ -141,7 +141,7 @@ def draw_ceilings(axes, labels, series, joined):
     x, y = series.rows["intensity_at"], series.rows["overhead_ceiling"]
     how = {"color": series.colour, "marker": series.marker, "markersize": marks.CEILING, "markeredgewidth": 0.4}
     how |= {"linestyle": (0, (1, 1.2)) if series.by and joined else "none", "linewidth": 0.6, "zorder": 2.6}
-    axes.plot(x, y, gid=f"{series.name}|overhead", **how, **style.FILLS[series.fill])
+    axes.plot(x, y, gid=f"{series.name}|overhead", **how, **style.FILLS["closed"])
     labels.add_points(x, y, marks.CEILING)
     if joined and series.by:
         labels.add_line(x, y)

@@ -126,7 +126,8 @@ def caption(scene, *notes, work=True):
         caches = sorted(set(own["cache"]) - {""})
         facts.append(f"The cache was {' or '.join(caches)}" if caches else "")
         facts += sources(own) if work else []
-    return sentences([*facts, level_text(scene) if work else "", noise_text(scene.extent), *notes])
+    facts += [level_text(scene) if work else "", noise_text(scene.extent)]
+    return sentences([*facts, *([f"All rows: {scene.shared}"] if scene.shared else []), *notes])
 
 
 def power(value, place=None):
@@ -193,14 +194,14 @@ def draw_facets(module, facets, width, annotate, how):
             if axis is axes.xaxis:
                 axis.set_major_locator(LogLocator(numticks=4))
     (handles, texts), figure.gathered = figure.gathered, None
-    drawn = {one.place for one in facets}
+    drawn = {one.place for one in facets if one.series}
     for (row, column), axes in np.ndenumerate(grid):
         axes.set(xlabel="", ylabel="", visible=(row, column) in drawn)
         axes.tick_params(which="both", labelbottom=not any((below, column) in drawn for below in range(row + 1, down)))
         axes.tick_params(which="both", labelleft=not any((row, before) in drawn for before in range(column)))
     for text, handle in handles.items():
         handle.set_label(text)
-    names = {series.name for one in facets for series in one.series}
+    names = {name for one in facets for name in one.legend}
     own = sorted((handle for text, handle in handles.items() if text in names), key=lambda handle: handle.get_color())
     entries = [*own, *(handle for text, handle in handles.items() if text not in names)]
     cut = dict.fromkeys(word for text in texts if text.startswith(KEY) for word in text[len(KEY) :].split("; "))
@@ -217,7 +218,7 @@ def draw_facets(module, facets, width, annotate, how):
     figure.text((box[0].x0 + box[1].x1) / 2, low, figure.renamed(words[0]), va="bottom", **how)
     how["ha"] = "left"
     figure.text(0.03 / inches, (box[0].y0 + box[1].y1) / 2, figure.renamed(words[1]), rotation=90, va="center", **how)
-    return [grid[one.place] for one in facets]
+    return [grid[one.place] for one in facets if one.series]
 
 
 def wrapped(figure, text, width):
@@ -290,8 +291,9 @@ def settle(figure, axes, height, handles, text, left=0.62, right=0.17, top=0.12,
 
 
 def renamed_handle(figure, handle):
-    handle = copy.copy(handle)
-    handle.set_label(figure.renamed(handle.get_label()))
+    """Returns the legend entry with the words of --rename, on several lines if the figure is too narrow."""
+    handle, letters = copy.copy(handle), int((figure.get_size_inches()[0] - 0.5) * 72 / (0.6 * style.SMALL))
+    handle.set_label("\n".join(textwrap.wrap(figure.renamed(handle.get_label()), letters, break_on_hyphens=False)))
     return handle
 
 

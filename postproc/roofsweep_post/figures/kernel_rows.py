@@ -4,13 +4,15 @@ import re
 
 from .. import frames
 from ..frames import kernels
+from ..naming import without_shared
 from ..texts import Refused
+from . import style
 from .marks import value_text
 from .scene import short_name
 
 MOST = 14  # kernels in a figure, the longest ones; the caption has the number of the others
 LENGTH = 34  # characters of a kernel's name
-ROW_LENGTH = 34  # characters of a row's name; with a longer one all rows have numbers
+ROW_LENGTH = 10  # characters of a row's name for each inch of the figure; with a longer one all rows have numbers
 
 
 def kernel_rows(scene):
@@ -56,10 +58,10 @@ def left_out(table):
     return f"{more} more, which take less time, {'is' if more == 1 else 'are'} not shown" if more > 0 else ""
 
 
-def row_names(scene, table):
+def row_names(scene, table, inches=style.WIDTHS["column"]):
     """Returns (the name of each kernel's row, a sentence that explains numbers). A name is the swept value and the
-    series."""
-    names = {}
+    series. inches: width of the figure."""
+    names, all_rows = {}, ""
     for series in scene.series:
         for _, row in series.rows.iterrows():
             value = f"{short_name(series.by)} {value_text(row[series.by])} " if series.by else ""
@@ -68,9 +70,12 @@ def row_names(scene, table):
     keys = list(zip(table["config_hash"], table["file"]))
     if len({names[key] for key in keys}) < len(set(keys)):  # two rows of a series have the same swept value
         rows = scene.rows[[key in keys for key in zip(scene.rows["config_hash"], scene.rows["file"])]]
-        names = dict(zip(zip(rows["config_hash"], rows["file"]), rows["name"]))
+        short, shared = without_shared(rows["whole_name"], ())
+        names = dict(zip(zip(rows["config_hash"], rows["file"]), short))
+        all_rows = f"All rows shown: {shared}. " * bool(shared)
     found = [names[key] for key in keys]
-    if max(map(len, found)) <= ROW_LENGTH:
-        return found, ""
+    if max(map(len, found)) <= ROW_LENGTH * inches:
+        return found, all_rows
     numbers = {name: f"row {number}" for number, name in enumerate(dict.fromkeys(found), 1)}
-    return [numbers[name] for name in found], "; ".join(f"{number}: {name}" for name, number in numbers.items())
+    key = "; ".join(f"{number}: {name}" for name, number in numbers.items())
+    return [numbers[name] for name in found], all_rows + key

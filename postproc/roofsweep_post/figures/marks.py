@@ -22,9 +22,8 @@ OF_TIME = {"performance": -1, "compute_plane": 1, "bandwidth_plane": 1, "time_me
 ALL_LABELLED = 16  # largest number of points that are all labelled; with more, the ends of each series are
 
 
-def points(axes, series, x, y, fill="", dash=None, size=style.SIZE, zorder=3):
-    """Draws a series' rows in order as one Line2D and returns it. fill and dash default to those of the series."""
-    fill = fill or series.fill
+def points(axes, series, x, y, fill="closed", dash=None, size=style.SIZE, zorder=3):
+    """Draws a series' rows in order as one Line2D and returns it. dash defaults to that of the series."""
     how = {"color": series.colour, "marker": series.marker, "markersize": size, "markeredgewidth": 0.7}
     how |= {"linestyle": (dash or series.dash) if series.by else "none", "linewidth": 0.6, "zorder": zorder}
     (line,) = axes.plot(series.rows[x], series.rows[y], gid=f"{series.name}|{fill}", **how, **style.FILLS[fill])
@@ -124,11 +123,11 @@ def shared_points(labels, found):
 
 def chosen(series, which, count, x, y):
     """Returns the rows of a series to label: all rows, or both ends. Without a swept parameter, only rows of programs
-    get labels."""
+    get labels, unless there are too many."""
     known = series.rows.dropna(subset=[x, y])
     known = known if series.by else known[known["workload"] == "program"]
     every = which == "all" or (which == "auto" and count <= ALL_LABELLED)
-    return known if every or len(known) < 2 or not series.by else known.iloc[[0, -1]]
+    return known if every or len(known) < 2 else known.iloc[[0, -1] if series.by else []]
 
 
 def label_points(labels, scene, which, x, y):
@@ -177,21 +176,19 @@ def symbol(label, fill="closed", marker="o", colour=style.GREY, dash="none", siz
     return Line2D([], [], color=colour, marker=marker, markeredgewidth=0.7, label=label, **how)
 
 
-def series_handles(scene, joined=True, fill=""):
-    """Returns a legend entry for each series. If devices have their own colours: one for each symbol and each
-    device."""
-    joined = [series.dash if joined and series.by else "none" for series in scene.series]
-    if not scene.apart:
-        return [
-            symbol(series.name, fill or series.fill, series.marker, series.colour, dash)
-            for series, dash in zip(scene.series, joined)
-        ]
-    symbols = {series.what: symbol(series.what, marker=series.marker) for series in scene.series if series.what}
-    devices = {
-        series.model: symbol(series.model, series.fill, colour=series.colour, dash=dash)
-        for series, dash in zip(scene.series, joined)
-    }
-    return [*symbols.values(), *(devices[model] for model in scene.roofs if model in devices)]
+def series_handles(scene, joined=True, fill="closed"):
+    """Returns a legend entry for each series, or for each series and each file or device if several are drawn."""
+    found = [
+        symbol(name, fill, series.marker, series.colour, series.dash if joined and series.by else "none")
+        for name, series in scene.legend.items()
+    ]
+    return found + source_handles(scene)
+
+
+def source_handles(scene):
+    """Returns a legend entry for each file or device; empty if all rows are of one."""
+    colours = [style.lighter(style.BLACK, place) for place in range(len(scene.sources))]
+    return [Patch(facecolor=colour, label=name) for name, colour in zip(scene.sources, colours)]
 
 
 def line(label, dash="-", colour=style.GREY, width=0.8):

@@ -9,7 +9,7 @@ from .kernel_rows import row_names
 from .scene import NEEDS as SCENE
 
 HELP = "parts of each row's time, stacked: gaps, idle multiprocessors, issuing, waits (counters = causes)"
-PANELS, HEIGHT = 1, {"column": 3.0, "page": 4.2}
+PANELS, HEIGHT, LEVEL = 1, {"column": 3.0, "page": 4.2}, "row"
 NEEDS = (*SCENE, "time_part")
 THICK = 6.5  # points: least height of a row with a readable name
 LEAST = 0.005  # share of the time from which a part is drawn
@@ -30,7 +30,7 @@ def draw(figure, axes, scene, annotate, height):
     table = shares(rows)
     if axes.get_window_extent().height / figure.dpi * 72 / len(rows) < THICK:
         raise frame.Crowded(f"{len(rows)} rows have no room")
-    names, numbers = row_names(scene, rows)
+    names, numbers = row_names(scene, rows, figure.get_size_inches()[0])
     handles, left = [], np.zeros(len(rows))
     for number, (part, found) in enumerate(table.items()):
         how = {"edgecolor": style.BLACK, "linewidth": 0.4, "facecolor": style.COLOURS[number % len(style.COLOURS)]}

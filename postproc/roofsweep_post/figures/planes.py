@@ -40,13 +40,9 @@ def iso_runtimes(axes, labels, scales=(1, 1)):
 
 
 def known_rows(scene, names):
-    """Removes rows that lack one of the columns from the scene, and gives each series its own marker: fills already
-    tell complexity (closed) from time (open)."""
-    scene.apart = False
-    for number, series in enumerate(scene.series):
+    """Removes rows that lack one of the columns from the scene."""
+    for series in scene.series:
         series.rows = series.rows.dropna(subset=names)
-        if not scene.title:
-            series.marker = style.MARKERS[number % len(style.MARKERS)]
     scene.series = [series for series in scene.series if len(series.rows)]
     if not scene.series and not scene.title:  # a facet may be empty
         raise Refused("no row has FLOPs, bytes at that memory level and both roofs; try --level row")

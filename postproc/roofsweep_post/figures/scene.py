@@ -1,6 +1,7 @@
 """Prepares the data of a figure: chosen rows, series at one memory level each, and roofs. Tests compare the drawn
 figure with these data."""
 
+import os
 import shlex
 from dataclasses import dataclass, field, replace
 
@@ -10,7 +11,7 @@ import pandas
 from ..dataset import parameters
 from ..frames import ROWS, ceilings, rows, several
 from ..levels import at_levels, with_bandwidths
-from ..naming import chosen_label
+from ..naming import chosen_label, without_shared
 from ..selection import choose, column
 from ..texts import Refused
 from . import style
@@ -18,14 +19,11 @@ from .frame import Crowded
 
 # Parameters that sweeps cross with shapes: by default each combination of values is a series.
 CROSSED = ["precision", "pass", "requested_implementation", "requested_algorithm", "layout", "cache"]
-# Columns that further distinguish series if they differ.
-SOURCES = ["model", "file"]
 NEEDS = (*ROWS, "performance", "unit", "precision")  # variables that load() must find
 FACETS = ["workload", "pass", "precision"]  # the first two choose the row of facets, the last one the column
 MOST = 12  # series in one axes; a reader cannot distinguish more
 ENTRIES = 24  # entries of a legend that facets share
 ROWS_SHOWN = 24  # most rows of a suggested selection
-DEVICE_FILLS = ["closed", "open", "left", "bottom"]  # fills that distinguish devices
 
 
 @dataclass
@@ -39,9 +37,8 @@ class Series:
     dash: object
     rows: object
     by: str | None = None  # column of the swept parameter
-    fill: str = "closed"
-    model: str = ""
-    what: str = ""  # name without the device
+    source: str = ""  # the file or device, if several are drawn
+    what: str = ""  # name without the source
 
 
 @dataclass
@@ -51,7 +48,8 @@ class Scene:
     series: list
     level: str
     roofs: dict = field(default_factory=dict)  # {model: ceilings()}
-    apart: bool = False  # colour and fill distinguish models; the marker is the same on each model
+    sources: tuple = ()  # files or devices, which lighter colours distinguish; empty if all rows are of one
+    shared: str = ""  # the words that the rows' names lack because all rows share them
     extent: object = None  # rows of all facets, which share limits and caption
     title: str = ""  # title of a facet; "" without facets
     place: tuple = (0, 0)  # row and column of a facet
@@ -70,6 +68,12 @@ class Scene:
         """The swept parameter if all series share one, else None."""
         found = {series.by for series in self.series}
         return found.pop() if len(found) == 1 else None
+
+    @property
+    def legend(self):
+        """Returns {text: series}. Series of several files or devices share a text."""
+        found = {(series.what if self.sources else series.name): series for series in reversed(self.series)}
+        return {name: found[name] for name in reversed(found) if name}
 
     @property
     def swept(self):
@@ -107,15 +111,15 @@ def one_per_configuration(table, keys):
     return groups.agg(how)[[*same, *how]].assign(devices=groups.size()["size"])
 
 
-def source_keys(keys, table, level):
-    """Returns (keys, apart). With several models the keys include the model, so that no curve joins two models. The key
-    `file` is dropped if each model is in one file. apart: see Scene."""
-    if table["model"].nunique() < 2:
-        return keys, False
-    keys = [*keys, *(["model"] if "model" not in keys else [])]
-    if table.groupby("model")["file"].nunique().max() == 1:
-        keys = [key for key in keys if key != "file"]
-    return keys, keys[0] != "precision" and level != "all"  # precisions need the colours, levels the fills
+def sources_of(table, files):
+    """Returns each row's source as a text: its device model, or its file if files share a model; "" if all are one."""
+    if table["model"].nunique() > 1 and table.groupby("model")["file"].nunique().max() == 1:
+        return table["model"]
+    paths = [data.attrs["path"] for data in files]
+    stems = [os.path.splitext(os.path.basename(path))[0] for path in paths]
+    found = table["file"].map(dict(enumerate(stems if len(set(stems)) == len(stems) else paths)))
+    found = found if table["file"].nunique() > 1 else ""
+    return found + (" " + table["model"]) * bool(table.groupby("file")["model"].nunique().max() > 1)
 
 
 def words(key):
@@ -131,37 +135,37 @@ def groups_of(table, keys):
         yield dict(zip(keys, key if isinstance(key, tuple) else (key,))), own
 
 
-def series_of(table, keys, by, files, level, apart, looks=None, order=()):
-    """Returns a Series for each combination of the keys. apart: see Scene. looks: ({first key: colour}, {other keys:
+def series_of(table, keys, by, files, sources, looks=None, order=()):
+    """Returns a Series for each combination of the keys. sources: see Scene. looks: ({first key: colour}, {other keys:
     marker}) that facets share."""
-    common = {"model"} | ({"level"} if level != "row" else set())
     heads, symbols = looks or ({}, {})
     found = []
-    if apart:
-        heads |= {model: number for number, model in enumerate(dict.fromkeys(table["model"]))}
     ranks = {word: rank for rank, word in enumerate(order)}
-    for key, own in sorted(
-        groups_of(table, keys),
-        key=lambda group: min(ranks.get(str(word), len(ranks)) for word in [*group[0].values(), ""]),
-    ):
-        head = key["model"] if apart else next(iter(key.values()), "")
-        what = words({name: word for name, word in key.items() if name not in common})
+
+    def rank(group):
+        wanted = min(ranks.get(str(word), len(ranks)) for word in [*group[0].values(), ""])
+        return sources.index(group[0]["source"]) if sources else 0, wanted
+
+    for key, own in sorted(groups_of(table, keys), key=rank):
+        what = {name: word for name, word in key.items() if name != "source" or not sources}
+        head = next(iter(what.values()), "")
         number = heads.setdefault(head, len(heads))
-        others = words({name: key[name] for name in keys[1:]}) if looks and keys[1:] else words(key)
-        symbol = symbols.setdefault(what if apart else others, len(symbols))
+        others = words({name: what[name] for name in list(what)[1:]}) if looks and len(what) > 1 else words(what)
+        symbol = symbols.setdefault(others, len(symbols))
         own_by = by or swept(own, files)
+        source = key["source"] if sources else ""
+        colour = style.PRECISIONS.get(head, style.COLOURS[number % len(style.COLOURS)])
         found.append(
             Series(
                 words(key) or "rows",
                 own["level"].iloc[0],
-                style.PRECISIONS.get(head, style.COLOURS[number % len(style.COLOURS)]),
+                style.lighter(colour, sources.index(source) if sources else 0),
                 style.MARKERS[symbol % len(style.MARKERS)],
                 style.DASHES[number % len(style.DASHES)],
                 own.sort_values(own_by, kind="stable") if own_by else own,
                 own_by,
-                DEVICE_FILLS[number % len(DEVICE_FILLS)] if apart else "closed",
-                key.get("model", ""),
-                what,
+                source,
+                words(what),
             )
         )
     return found
@@ -183,8 +187,8 @@ def scene(data, where=(), series=None, by=None, level="dram", labels=(), known=N
     """Returns a Scene of the rows that fulfil `where` and have one of the labels. known: {variable that rows must have:
     message if none has it}.
 
-    series: variables that distinguish curves (default: those of CROSSED and SOURCES that differ); by: parameter that
-    orders and joins points; level: dram, l2, ..., `row` for each row's own, or `all`; order: values whose series come
+    series: variables that distinguish curves (default: those of CROSSED that differ); by: parameter that orders and
+    joins points; level: dram, l2, ..., `row` for each row's own, or `all`; order: values whose series come
     first."""
     files = several(data)
     check_rows(files)
@@ -199,28 +203,37 @@ def scene(data, where=(), series=None, by=None, level="dram", labels=(), known=N
         chosen_label(label, workload) if workload == "program" else workload
         for label, workload in zip(table["label"], table["workload"])
     ]
+    table["source"] = sources_of(table, files)
     if series:
         keys = [column(table, name) for name in series]
     else:
         keys = [name for name in CROSSED if name in table and table[name].replace("", np.nan).nunique() > 1]
-        keys += varying(table, [*SOURCES, *(["label"] if labels else [])])
+        keys += varying(table, ["label"] if labels else [])
         named = [*keys, *varying(table, ["origin"])]
         if named and not labels and table.groupby(named, dropna=False).ngroups <= MOST:  # facets name the workload
             keys = named
-    keys, apart = source_keys(keys, table, level)
+    if {"model", "file"} & {*keys}:  # asked for by name
+        sources = []
+    else:
+        keys += varying(table, ["source"])
+        sources = list(dict.fromkeys(table.sort_values("file", kind="stable")["source"]))
+    sources = tuple(sources if 1 < len(sources) <= len(style.STRENGTHS) else [])
+    table["whole_name"] = table["name"]
+    table["name"], shared = without_shared(table["name"], [short_name(key) for key in keys])
     by = column(table, by) if by else None
     table = at_levels(one_per_configuration(table, [*keys, *([by] if by else [])]), level)
-    keys += ["level"] if level != "all" and table["level"].nunique() > 1 and "level" not in keys else []
+    keys += ["level"] if level not in ("all", "row") and table["level"].nunique() > 1 and "level" not in keys else []
     roofs = {}
     for model in dict.fromkeys(table["model"]):
         file = int(table.loc[table["model"] == model, "file"].iloc[0])
         devices = np.flatnonzero(files[file]["device_model"].values == model)
         roofs[model] = ceilings(files[file], devices)
-    curves = series_of(table, keys, by, files, level, apart, order=order)
-    found = Scene(files, table, curves, level, roofs, apart, keys=keys, chosen_by=by, order=order)
+    curves = series_of(table, keys, by, files, sources, order=order)
+    found = Scene(files, table, curves, level, roofs, sources, shared, keys=keys, chosen_by=by, order=order)
     if len(found.swept) > 1:
         for series in found.series:
-            series.name += f" (by {short_name(series.by)})" if series.by else ""
+            by = f" (by {short_name(series.by)})" if series.by else ""
+            series.name, series.what = series.name + by, series.what + by
     return found
 
 
@@ -237,12 +250,11 @@ def facets_of(scene):
         across = key.pop("precision", "")
         down = words(key)
         place = rows.setdefault(down, len(rows)), columns.setdefault(across, len(columns))
-        series = series_of(own, keys, scene.chosen_by, scene.files, scene.level, False, looks, scene.order)
+        series = series_of(own, keys, scene.chosen_by, scene.files, scene.sources, looks, scene.order)
         title = ", ".join(filter(None, [down, str(across)]))
-        found.append(replace(scene, rows=own, series=series, apart=False, title=title, place=place))
-    drawn = {series.name: (series.colour, series.marker) for one in found for series in one.series}
-    most = max(len(one.series) for one in found)
-    if most > MOST or len(drawn) > ENTRIES:
+        found.append(replace(scene, rows=own, series=series, title=title, place=place))
+    drawn = {name: (series.colour, series.marker) for one in found for name, series in one.legend.items()}
+    if max(len(one.legend) for one in found) > MOST or len(drawn) > ENTRIES:
         raise Crowded(f"{len(drawn)} series cannot be distinguished")
     check_looks(list(drawn.values()))
     return found

@@ -7,8 +7,10 @@ import matplotlib
 
 matplotlib.use("Agg")
 
+import numpy as np
 from matplotlib import patheffects
 from matplotlib import pyplot as plt
+from matplotlib.colors import to_hex, to_rgb
 
 from ..texts import Refused, listed
 
@@ -29,6 +31,7 @@ PRECISIONS = {
     "fp4": "#882255",
     "int8": "#E69F00",
 }
+STRENGTHS = [1.0, 0.55, 0.3]  # of the colours of the first file or device in a figure, the second, the third
 MARKERS = "osD^vP*X<>hp"
 FILLS = {
     "closed": {},
@@ -81,6 +84,11 @@ LAYOUT = {
     "figure.constrained_layout.use": False,
     "savefig.bbox": None,
 }
+
+
+def lighter(colour, place):
+    """Returns the colour of a series in the file or device number `place`."""
+    return to_hex(1 - STRENGTHS[place] * (1 - np.array(to_rgb(colour))))
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from .kernel_rows import MOST, kernel_rows, left_out, row_names, short_kernels
 from .scene import NEEDS as SCENE
 
 HELP = "waves of blocks of each kernel, and the empty share of the last wave"
-PANELS, HEIGHT = 1, {"column": 1.4, "page": 1.4}
+PANELS, HEIGHT, LEVEL = 1, {"column": 1.4, "page": 1.4}, "row"
 NEEDS = (*SCENE, *KERNELS)
 LETTER, RIGHT, BAR = 0.045, 0.55, 0.26  # inches: letter of a tick, room beside the bars, height of a bar
 LOST = "Lost is what the last wave leaves empty, as a share of all waves"
@@ -33,7 +33,7 @@ def draw(figure, axes, scene, annotate, height):
     axes.barh(y, last, left=full, color=style.COLOURS[5], hatch="////", gid="last", **how)
     empty = np.where(last > 0, 1 - last, 0)
     axes.barh(y, empty, left=full + last, color="white", linestyle=":", gid="empty", **how)
-    names, rows = row_names(scene, table)
+    names, rows = row_names(scene, table, figure.get_size_inches()[0])
     shorts = short_kernels(list(dict.fromkeys(table["kernel_name"])))
     found = zip(table["kernel_name"], names, table["share"])
     ticks = [f"{shorts[name]}\n{row} ({100 * share:.0f} %)" for name, row, share in found]
