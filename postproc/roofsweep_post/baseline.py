@@ -3,7 +3,7 @@
 import numpy as np
 import pandas
 
-from . import compare
+from . import compare, links
 from .arguments import write
 from .dataset import load
 from .deviations import THRESHOLD, centre_of, most_of, scatter, speed, spread_of
@@ -63,6 +63,13 @@ def roof_centres(files):
     return centres(compare.medians(table.dropna(subset="value").assign(key=table["name"]), "key"))
 
 
+def link_centres(files):
+    """Returns centres() of links within nodes: of the best pair of each end."""
+    found = links.ends(compare.link_table(files))
+    found = found[~found["name"].str.contains("node")]
+    return centres(found)
+
+
 def row_centres(files):
     table = compare.time_table(files)
     table = table[table["key"] == table["config_hash"]]  # times alone
@@ -79,7 +86,7 @@ def row_centres(files):
 
 def run(options):
     files = [load(path, ROWS + ROOFS) for path in options.files]
-    roofs, rows = roof_centres(files), row_centres(files)
+    roofs, rows = pandas.concat([roof_centres(files), link_centres(files)], ignore_index=True), row_centres(files)
     if roofs.empty and rows.empty:
         raise Refused("the files have no roof and no configuration to make a target from")
     devices = compare.all_devices(files).drop_duplicates(["hostname", "uuid", "model"])["model"]

@@ -4,7 +4,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from . import compare, health, verdicts
+from . import compare, health, links, verdicts
 from .dataset import load, opened, read
 from .devices import Devices
 from .frames import DISTURBED, ROOFS, ROWS, head_line, roofs, rows
@@ -22,6 +22,11 @@ theory at the measured clock, or another roof of the same device:
     [NVIDIA H200]
     dram triad = 4.28 TB/s +- 2 %
     fp16 tensor wgmma = 90 %
+    link copy bandwidth = 390 GB/s +- 2 %
+    link all-reduce of 8 latency = 20 us +- 10 %
+
+Links are judged on nodes with two devices or more, in a line for each node: `bandwidth` at the largest size, `latency`
+as the time of the smallest.
 
 A section MODEL | NAME holds references of configurations, with a tolerance. `where` chooses rows as in `plot`. Each
 row must reach each variable: times are upper limits, other variables lower limits:
@@ -140,8 +145,8 @@ class References:
 
 def judge_roofs(own, rows_of_all, targets, model, verdict):
     """Adds the checks of one device's roofs to its verdict."""
-    for kind, wanted in targets.by_model.get(model, {}).items():
-        found = own[own["name"] == kind]
+    for kind in targets.kinds(model):
+        wanted, found = targets.by_model[model][kind], own[own["name"] == kind]
         alone = found[found["condition"] == "alone"]
         main = alone if len(alone) else found
         for target in wanted:
@@ -151,6 +156,27 @@ def judge_roofs(own, rows_of_all, targets, model, verdict):
                 word, text = "inconclusive", f"{text}; measure it again on an idle host"
             why = f"{kind}: {text}" * (count != "reached")
             verdict.add(f"{kind}: {target.text}", why, word, **target.values(main, rows_of_all))
+
+
+def judge_links(data, targets):
+    """Returns a verdict for each node whose devices have targets of links. Each end of a link is judged by its best
+    pair."""
+    best, found = links.ends(links.pairs([data])), []
+    best = best.assign(condition="", disturbance=0.0, usable=True)
+    hosts, models = data["device_hostname"].values, data["device_model"].values
+    for place, host in enumerate(dict.fromkeys(hosts)):
+        model = models[list(hosts).index(host)]
+        verdict = verdicts.Verdict(f"#{place} {host}, links", "", model, host)
+        for kind, wanted in targets.by_model.get(model, {}).items():
+            own = best[(best["key"] == kind) & (best["hostname"] == host)]
+            for target in wanted if kind.startswith("link ") and (hosts == host).sum() > 1 else ():
+                for line in [own.loc[[at]] for at in own.index] or [own]:
+                    text, count, _ = target.verdict(line, best)
+                    name = f"{kind} {line['uuid'].iloc[0]}" if len(line) else kind
+                    why = f"{name}: {text}" * (count != "reached")
+                    verdict.add(f"{name}: {target.text}", why, **target.values(line, best))
+        found += [verdict] if verdict.checks else []
+    return found
 
 
 def judged(data, targets, references):
@@ -178,7 +204,7 @@ def judged(data, targets, references):
         presence.add(verdict, lines[lines["place"] == place].iloc[0])
         health.judge(verdict, data, place)
         found.append(verdict)
-    return found + verdicts.of_no_device(data, "#")
+    return found + judge_links(data, targets) + verdicts.of_no_device(data, "#")
 
 
 def print_integrity(path):

@@ -7,7 +7,7 @@ from statistics import NormalDist
 import numpy as np
 import pandas
 
-from . import health, history, verdicts
+from . import health, history, links, verdicts
 from .arguments import whole
 from .bits import Bits
 from .columns import NOISY
@@ -81,6 +81,12 @@ ONE_PLACEMENT = 0.10
 # two processes on one device). Infinite: printed, not judged. CPUs have at least THRESHOLD. docs/measurements.md, The
 # gate, has the repeats, and why each limit is at least normal_limit() of its deviation.
 LIMITS = (
+    ("with a node", WIDEST, WIDEST, 0.02),  # the network is shared
+    ("nodes bandwidth", WIDEST, WIDEST, 0.02),
+    ("nodes latency", WIDEST, WIDEST, 0.02),
+    ("link copy bandwidth", 0.015, 0.015, 0.003),
+    ("link copy latency", WIDEST, WIDEST, 0.02),
+    ("link", THRESHOLD, THRESHOLD, 0.01),
     ("launch gap graph", 0.04, np.inf, 0.002),  # chips differ in which of their parts are in use
     ("launch gap dependent graph", 0.04, np.inf, 0.003),
     ("launch", np.inf, np.inf, 0.11),  # the host's own time; gaps differ by process: 1.67 or 1.85 us on one H100
@@ -184,14 +190,22 @@ def energies(found):
     return own.assign(key=own["key"] + ENERGY, **further)
 
 
+def with_limits(found):
+    limits = [next(limits for part, *limits in LIMITS if part in key) for key in found["key"]]
+    least, between, error = np.transpose(limits) if limits else (0.0, 0.0, 0.0)
+    return found.assign(least=least, between=between, error=TWO_SIDED * error)
+
+
+def link_table(files):
+    return with_limits(links.pairs(files))
+
+
 def roof_table(files):
     """Returns the roofs with their limits, in the order of kinds, with sustained and energy lines. error: half of the
     95 % interval of a difference; unfit: too disturbed for a reference; load: disturbance of steady roofs."""
     found = at_equal_clock(roofs(files))
     found["key"] = found["name"] + ", " + found["condition"]
-    limits = [next(limits for part, *limits in LIMITS if part in key) for key in found["key"]]
-    found["least"], found["between"], found["error"] = np.transpose(limits) if limits else (0.0, 0.0, 0.0)
-    found["error"] *= TWO_SIDED
+    found = with_limits(found)
     gpu = found["device_kind"] != "cpu"
     coarse = ~gpu | (found["name"].str.contains(" tensor ") & ~found["unit"].str.endswith("/cycle"))
     found.loc[coarse, ["least", "between"]] = found.loc[coarse, ["least", "between"]].clip(lower=THRESHOLD)
@@ -534,6 +548,7 @@ def verdicts_of(files, devices, all_roofs, all_times, threshold, across, part=Fa
     for number, data in enumerate(files):
         if number >= several:
             found += verdicts.of_no_device(data, f"{number + 1}#")
+    found += links.verdicts_of(files, link_table(files), threshold, across, first)
     return found + (absent(devices, part) if several else []), roofs_found, times
 
 

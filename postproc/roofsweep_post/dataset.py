@@ -63,7 +63,7 @@ KNOWN = {
         "text": "device_key device_kind device_hostname device_uuid device_model device_pci_id device_driver_version "
         "device_library_version device_roofs_reused device_system",
         "number": "device_launch_overhead device_multiprocessors device_multiprocessor_threads device_power_limit "
-        "device_sm_clock_free",
+        "device_sm_clock_free device_node",
     },
     ("device", "memory_level"): {"number": "device_cache device_latency device_peak_bandwidth"},
     ("device", "number_format"): {"number": "device_peak_vector device_peak_tensor"},
@@ -79,6 +79,12 @@ KNOWN = {
         "device_roof_constant_power device_roof_rest_power",
     },
     ("device_roof", "memory_level"): {"number": "device_roof_bytes_ratio"},
+    ("node",): {"text": "node_hostname node_model", "number": "node_devices"},
+    ("link",): {
+        "text": "link_from link_to",
+        "flag": "link_operation",
+        "number": "link_node link_node_to link_devices link_nodes link_bytes link_time link_bandwidth",
+    },
     ("memory_level",): {"text": "memory_level"},
     ("number_format",): {"text": "number_format"},
     ("health",): {"text": "health"},
@@ -93,10 +99,12 @@ DTYPES = {"text": "OUS", "flag": "iuf", "time": "M", "number": "iuf"}
 MISSING = {"text": "", "flag": "unknown", "time": np.datetime64("NaT", "ns"), "number": np.nan}
 # Variables of verdicts on devices.
 JUDGED = {"status", "config_device", "time_median", "health", "device_health_start", "device_health_end"}
+JUDGED |= {"device_node", "node_hostname", "link_node", "link_node_to", "link_operation", "link_from", "link_to"}
 JUDGED |= {"config_hash", "device_roof_device", "device_roof_condition", "device_roof_verdict"}
 # {variable of verdicts: its unit}
 UNITS = {"time_median": "s", "device_roof_bandwidth": "byte s-1", "device_roof_performance": "s-1"}
 UNITS |= {"device_roof_time": "s", "energy": "J", "energy_time": "s", "device_roof_sustained": "s-1"}
+UNITS |= {"link_time": "s", "link_bandwidth": "byte s-1", "link_bytes": "byte"}
 JUDGED |= set(UNITS)
 # A numeric parameter in the text of a configuration.
 NUMBER = re.compile(r" (\w+)=(\d+(?:x\d+)?|same|valid)(?= |$)")
@@ -108,7 +116,9 @@ REPLACED = {"time_median_low", "time_median_high", "level_time", *COORDINATES}
 INDICES = {
     "config_device": "device",
     "device_roof_device": "device",
-    "link_device": "device",
+    "device_node": "node",
+    "link_node": "node",
+    "link_node_to": "node",
     "kernel_config": None,
 }
 
@@ -118,6 +128,20 @@ def missing(data, name):
     dims, kind = SHAPES[name]
     shape = [data.sizes.get(dim, 0) for dim in dims]
     return dims, np.full(shape, MISSING[kind], dtype=object if kind in ("text", "flag") else None)
+
+
+def with_nodes(data):
+    """Returns the dataset with the nodes of files that an earlier roofsweep wrote: the hosts of the devices."""
+    if "device_node" in data.variables or "device_hostname" not in data.variables:
+        return data
+    hosts = list(dict.fromkeys(data["device_hostname"].values))
+    node = np.array([hosts.index(host) for host in data["device_hostname"].values], int)
+    data = data.assign(device_node=("device", node), node_hostname=("node", np.array(hosts, object)))
+    if "link_device" in data.variables:
+        own = node[data["link_device"].values.astype(int)]
+        to = np.where(data["link_from"].values == "", -1, own)
+        data = data.assign(link_node=("link", own), link_node_to=("link", to))
+    return data
 
 
 def completed(data):
@@ -411,7 +435,7 @@ def load(path, needs=(), judged=False):
         raise Refused(f"{path}: no configuration was measured; {why}")
     if lacking:
         raise Refused(f"{path}: it has no {', '.join(lacking)}, which this command needs")
-    data = with_numbers(completed(data))
+    data = with_numbers(completed(with_nodes(data)))
     return data.set_coords(["config_hash", "device_uuid", "device_roof_name"])
 
 

@@ -14,10 +14,10 @@ from .dataset import load
 from .frames import flat, kernels, roofs, rows
 from .texts import Refused
 
-HELP = "rows, roofs, kernels or devices as CSV, JSON, Markdown, Parquet or a spreadsheet"
-DESCRIPTION = """Writes one table of a result file, or of several files below each other: rows, roofs, kernels
-or devices. Flags are words, units are SI, missing values are empty (null in JSON), counts are whole numbers.
-The output's name chooses the format: .csv, .json, .md, .parquet, .xlsx.
+HELP = "rows, roofs, kernels, devices, nodes or links as CSV, JSON, Markdown, Parquet or a spreadsheet"
+DESCRIPTION = """Writes one table of a result file, or of several files below each other: rows, roofs,
+kernels, devices, nodes or links. Flags are words, units are SI, missing values are empty (null in JSON), counts are
+whole numbers. The output's name chooses the format: .csv, .json, .md, .parquet, .xlsx.
 
 In CSV and .xlsx, a text that begins with = + - or @, also as wide characters, has a ' in front, so that no spreadsheet
 runs it as a formula."""
@@ -27,9 +27,12 @@ def all_rows(files):
     return rows(files, measured=False)
 
 
-def devices(files):
-    tables = [flat(data, "device").assign(file=number) for number, data in enumerate(files)]
-    return pandas.concat(tables, ignore_index=True)
+def of_dimension(dimension):
+    def build(files):
+        tables = [flat(data, dimension).assign(file=number) for number, data in enumerate(files)]
+        return pandas.concat(tables, ignore_index=True)
+
+    return build
 
 
 # {word: (function that builds the table, variables that load() must find)}
@@ -37,7 +40,9 @@ TABLES = {
     "rows": (all_rows, ()),
     "roofs": (roofs, ["device_roof_device"]),
     "kernels": (kernels, ["kernel_config"]),
-    "devices": (devices, ()),
+    "devices": (of_dimension("device"), ()),
+    "nodes": (of_dimension("node"), ()),
+    "links": (of_dimension("link"), ()),
 }
 
 

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas
 
+from . import links
 from .dataset import INVALID, bounded, check_sizes, load
 from .deviations import at_equal_clock, speed
 from .frames import DOUBTFUL, ROOFS, VALUES, roofs
@@ -45,7 +46,7 @@ def quick(path):
         return np.array([one.decode() for one in values], object) if values.dtype.kind in "OS" else values
 
     device = column("device_roof_device")
-    found = {"name": column("device_roof_name"), "device": device}
+    found = {"name": column("device_roof_name"), "device": device, "links": b"link_time" in file}
     for name in ("condition", "verdict"):
         words = Dataset(h5d.open(file, f"device_roof_{name}".encode())).attrs["flag_meanings"]
         words = words.decode() if isinstance(words, bytes) else str(words)
@@ -65,7 +66,8 @@ def whole(path):
     found = roofs(data)
     found["driver_version"] = data["device_driver_version"].values[found["device"].to_numpy(int)]
     found["start_time"] = (found["start_time"] - np.datetime64(0, "s")) / np.timedelta64(1, "s")
-    return {name: found[name].to_numpy() for name in ("name", "device", "condition", "verdict", *FIELDS, *DEVICE)}
+    columns = ("name", "device", "condition", "verdict", *FIELDS, *DEVICE)
+    return {name: found[name].to_numpy() for name in columns} | {"links": data.sizes["link"] > 0}
 
 
 def read_one(path):
@@ -83,6 +85,10 @@ def read_one(path):
         raise ValueError("roofs of 0 or less")
     found = found.assign(key=found["name"] + ", " + found["condition"], speed=speed(found))
     texts = ["hostname", "uuid", "driver_version", "key"]
+    if parts["links"]:
+        own = links.ends(links.pairs(load(path)))
+        first = found.drop_duplicates("hostname").set_index("hostname")[["driver_version", "start_time"]]
+        found = pandas.concat([found, own.join(first, on="hostname").dropna(subset="start_time")])
     found[texts] = found[texts].apply(lambda column: column.map(plain))
     return found[["hostname", "uuid", "driver_version", "key", "start_time", "speed"]]
 
@@ -175,7 +181,7 @@ def show(names, since, threshold):
     changes, line = driver_changes(found, threshold), slopes(found)
     far = line[line["whole"].abs() > threshold].sort_values("whole")
     days = found["start_time"].iloc[[0, -1]].dt.strftime("%Y-%m-%d")
-    devices = found[["hostname", "uuid"]].drop_duplicates()
+    devices = found.loc[~found["key"].str.startswith("link "), ["hostname", "uuid"]].drop_duplicates()
     print(f"{len(devices)} devices, {days.iloc[0]} to {days.iloc[1]}")
     rows = [
         [f"{host} {uuid}", key, str(times), percent(1 + month), percent(1 + whole)]

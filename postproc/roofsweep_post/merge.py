@@ -57,7 +57,8 @@ ROW_COLUMNS = ["config_hash", "configuration", "label", "name", "status", "start
 ROW_COLUMNS += ["uuid", "listed"]
 # Variables in which two files may differ for one device: those of the job, and the index of the device's row.
 OF_THE_JOB = {"device_key", "device_index", "device_counters", "device_roofs_reused", "device_health_end"}
-OF_OTHERS = {"device_roof_device"}
+LINK_ENDS = ("link_node", "link_node_to")
+OF_OTHERS = {"device_roof_device", "device_node"}
 # A line of the attribute history.
 SESSION = re.compile(
     r"(?P<start>\S+) session (?P<id>.*?): roofsweep (?P<version>.*?), \d+ ranks from .*?, job .*?: (?P<command>.*)"
@@ -169,7 +170,7 @@ class Source:
         self.status = [words.get(value, INVALID) for value in self.rows["status"]]
         self.kernel_config = self.column("kernel_config")
         self.roof_device = self.column("device_roof_device")
-        self.link_device = self.column("link_device") if "link_device" in self.variables else np.array([])
+        self.links = [self.column(name) for name in LINK_ENDS if name in self.variables] or [np.array([])]
         self.check_rows()
 
     def check_kind(self, data):
@@ -300,6 +301,9 @@ class Device:
         self.number, self.path, self.place, self.columns = number, source.path, place, columns
         self.roofs = np.flatnonzero(source.roof_device == place)
         self.key, self.host, self.uuid = (self.text(f"device_{name}") for name in ("key", "hostname", "uuid"))
+        # An earlier roofsweep did not store nodes: then the host's first device numbers the node.
+        hosts = columns.get("device_node", columns["device_hostname"] == self.host)
+        self.node = int(hosts[place] if "device_node" in columns else np.argmax(hosts))
         self.fill, self.facts = layout.variables["device_roof_time"].missing, {}
         for name in columns.keys() - OF_THE_JOB - OF_OTHERS:
             variable = layout.variables[name]
@@ -608,16 +612,16 @@ def merge(sources, path, newest):
     chosen, numbers = choose_devices(devices, set(own_devices))
     kernels, kernel_config = kernel_places(sources, rows)
     roofs = [(number, row) for number, device in enumerate(chosen) for row in device.roofs]
-    links = [
-        (number, row)
-        for number, device in enumerate(chosen)
-        for row in np.flatnonzero(sources[device.number].link_device == device.place)
-    ]
+    nodes = dict.fromkeys((device.number, device.node) for device in chosen)
+    hosts = {(device.number, device.node): device.host for device in chosen}
+    node_at = {own: at for at, own in enumerate(nodes)}
+    links = [(number, row) for number, node in nodes for row in np.flatnonzero(sources[number].links[0] == node)]
     lengths = {
         "config": len(rows),
         "kernel": max(len(kernels), 1),
         "device": max(len(chosen), 1),
         "device_roof": max(len(roofs), 1),
+        **({"node": max(len(nodes), 1)} if "device_node" in layout.variables else {}),
         **({"link": len(links)} if links else {}),
         **{dim: len(names) for dim, names in layout.names.items() if names},
         "sample": max(map(sample_length, sources, stay)),
@@ -632,14 +636,21 @@ def merge(sources, path, newest):
             {"config_device": [numbers.get(own, -1) for own in own_devices], "name": row_names(sources, rows)},
         ),
         "kernel": (kernels, {"kernel_config": kernel_config}),
-        "device": ([(device.number, device.place) for device in chosen], {}),
+        "device": (
+            [(device.number, device.place) for device in chosen],
+            {"device_node": [node_at[device.number, device.node] for device in chosen]},
+        ),
+        "node": (list(nodes), {"node_hostname": [hosts[own] for own in nodes]}),
         "device_roof": (
             [(chosen[number].number, row) for number, row in roofs],
             {"device_roof_device": [number for number, _ in roofs]},
         ),
         "link": (
-            [(chosen[number].number, row) for number, row in links],
-            {"link_device": [number for number, _ in links]},
+            links,
+            {
+                name: [node_at.get((number, sources[number].links[end][row]), -1) for number, row in links]
+                for end, name in enumerate(LINK_ENDS)
+            },
         ),
     }
     with published(path) as draft, netcdf().Dataset(draft, "w") as output:
@@ -655,7 +666,7 @@ def merge(sources, path, newest):
                 lengths,
                 dim,
                 places,
-                {name: np.array(new[name], object if name == "name" else None) for name in new},
+                {name: np.array(new[name], object if name in ("name", "node_hostname") else None) for name in new},
             )
     status = [sources[number].status[row] for number, row in rows]
     words = dict.fromkeys([*layout.variables["status"].words, *status])

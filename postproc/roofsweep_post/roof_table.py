@@ -3,10 +3,12 @@
 from collections import Counter
 
 import numpy as np
+import pandas
 
 from .dataset import load
 from .devices import Devices
-from .frames import DISTURBED, DOUBTFUL, ROOFS, flat, head_line, roofs
+from .frames import DISTURBED, DOUBTFUL, ROOFS, head_line, roofs
+from .links import fitted, sizes_of
 from .targets import Kinds, Targets, middle, of_theory
 from .texts import Refused, percent, room, scaled, share, table
 
@@ -41,7 +43,7 @@ counted        counted over expected work
 Exit status: 0, 1 a target is missed or not known, or a model has none, 2 the file or the targets cannot be read."""
 
 SETTING_WIDTH = 60  # characters in the table of a model; --device shows the whole setting
-LINK_VALUES = [("link_bandwidth", "B/s"), ("link_time", "s")]
+LINK_VALUES = [("bandwidth", "B/s"), ("time", "s")]
 LEFT = ["condition", "verdict", "counted", "on", "setting", "target"]
 
 
@@ -239,16 +241,19 @@ def print_device(number, rows, devices, targets, kinds):
 
 def print_links(data):
     """Prints a line for each operation between devices of a node, with the range over pairs or nodes."""
-    if "link" not in data.sizes:
-        return
-    own = flat(data, "link").groupby(["link_operation", "link_device", "link_from", "link_to"], sort=False)
-    best = own.agg({"link_devices": "max", "link_bandwidth": "max", "link_time": "min"}).reset_index()
-    lines = []
-    for operation, found in best.groupby("link_operation", sort=False):
-        ranges = [((found[name].min(), found[name].max()), unit) for name, unit in LINK_VALUES]
-        cells = [" to ".join(dict.fromkeys(scaled(value, unit) for value in pair)) for pair, unit in ranges]
-        lines.append([operation, str(found["link_devices"].max()), str(len(found)), *cells])
-    print(f"Links between devices\n{table(['link', 'devices', 'measured', 'bandwidth', 'latency'], lines, ['link'])}")
+    own, lines = sizes_of(data), []
+    for name, found in own.groupby("name", sort=False):
+        alike = found.groupby(["place", "one", "other"], sort=False)
+        best, fits = alike.agg({"bandwidth": "max", "time": "min"}), alike[["bytes", "time"]].apply(fitted)
+        fits = pandas.DataFrame([*fits], columns=["time", "bandwidth"])
+        ranges = [(kind[value], unit) for kind in (best, fits) for value, unit in LINK_VALUES]
+        cells = [
+            " to ".join(dict.fromkeys(scaled(end, unit) for end in (one.min(), one.max()))) for one, unit in ranges
+        ]
+        lines.append([name, str(len(best)), *cells])
+    head = ["link", "measured", "bandwidth", "latency", "fitted bandwidth", "fitted latency"]
+    if lines:
+        print(f"Links between devices\n{table(head, lines, ['link'])}")
 
 
 def run(options):

@@ -7,6 +7,7 @@ from urllib.parse import quote, unquote
 
 import numpy as np
 
+from . import links
 from .frames import DISTURBED, kind_order
 from .texts import PREFIXES, Refused, percent, plain
 
@@ -107,7 +108,7 @@ class Kinds:
 
     def __init__(self, data, rows):
         self.rows, self.models = rows, set(data["device_model"].values)
-        self.words = ROOF_WORDS.union(*rows["name"].str.split())
+        self.words = ROOF_WORDS.union(links.WORDS, map(str, range(1, 1000)), *rows["name"].str.split())
 
     def possible(self, name):
         """Returns whether names of roofs have all words of a name: true for a kind not measured, false for a typo."""
@@ -188,7 +189,7 @@ class Targets:
                 self.by_model[model][kind] = [Target(text.strip(), kinds, place) for text in value.split(",")]
 
     def kinds(self, model):
-        return list(self.by_model.get(model, {}))
+        return [name for name in self.by_model.get(model, {}) if not name.startswith("link ")]
 
     def head(self, model):
         return ["target"] * (model in self.by_model)

@@ -70,7 +70,8 @@ class Verdict:
 
     def line(self):
         why = listed(self.reasons, 3)
-        return f"{self.word} {self.device} {self.uuid} ({len(self.checks)} checks)" + f": {why}" * bool(why)
+        name = f"{self.word} {self.device} {self.uuid}".rstrip()
+        return f"{name} ({len(self.checks)} checks)" + f": {why}" * bool(why)
 
 
 def of_no_device(data, name):
@@ -218,7 +219,8 @@ def as_drain(verdicts):
     lines = []
     for name, own in sorted(nodes.items()):
         more = f", and {len(own) - 1} more" * (len(own) > 1)
-        why = f"roofsweep: {own[0].reasons[0]} on {'-'.join(plain(own[0].uuid).split('-')[:2])}{more}"
+        on = " on " * bool(own[0].uuid) + "-".join(plain(own[0].uuid).split("-")[:2])
+        why = f"roofsweep: {own[0].reasons[0]}{on}{more}"
         lines.append(f"scontrol update NodeName={shlex.quote(name)} State=DRAIN Reason={shlex.quote(why)}")
     return "".join(f"{line}\n" for line in [*lines, f"# srun --exclude={shlex.quote(slurm_names(nodes))}"] if nodes)
 

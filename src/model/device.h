@@ -10,7 +10,7 @@
 #include "model/link.h"
 #include "model/roof.h"
 
-enum { ROOFS_MAX = 2 * ROOF_KINDS, LINKS_MAX = 192 };
+enum { ROOFS_MAX = 2 * ROOF_KINDS, LINKS_MAX = 192 + 3 * LINK_ROUNDS + 18 };
 
 struct device {
     char key[128]; /* unique in a file: session and rank */

@@ -1,9 +1,11 @@
-/* A link roof: rate at which devices of a node exchange data of one size. */
+/* A link roof: rate at which devices exchange data of one size: two of a node, all of a node, those
+ * of two nodes, or all of a job. */
 #pragma once
 
 #include "model/field.h"
 
-/* Send-receive: each device sends to the next, and the last to the first, at the same time. */
+/* Send-receive: each device sends to the next, and the last to the first, at the same time. Between
+ * two nodes: each device exchanges with the other node's device of the same number. */
 enum link_operation {
     LINK_COPY,
     LINK_ALL_REDUCE,
@@ -12,14 +14,30 @@ enum link_operation {
     LINK_OPERATIONS
 };
 extern const char *const link_operation_name[]; /* by enum link_operation, NULL-terminated */
-enum { LINK_DEVICES = 8 };                      /* limit for a node */
+
+enum {
+    LINK_DEVICES = 8, /* limit for copies in a node */
+    LINK_ROUNDS = 63, /* largest number of partners of a node */
+    LINK_ID = 257     /* id of NCCL's communicator, in hexadecimal */
+};
+
+/* A request for links. Without members: copies between the devices. Without id: makes one. Else:
+ * exchanges with each peer, then operations of all members. */
+struct link_order {
+    char devices[4096]; /* UUIDs, separated by commas; "": all that the process sees */
+    int members, place; /* of NCCL's communicator */
+    char id[LINK_ID];
+    char peers[8 * LINK_ROUNDS + 1]; /* places of a round each, separated by commas; -1: none */
+};
 
 struct link {
     int64_t operation;     /* enum link_operation */
     char from[48], to[48]; /* UUIDs of a copy's devices; "" for other operations */
     int64_t devices;       /* number of devices that take part */
+    int64_t nodes;         /* number of nodes that take part; missing: 1 */
+    int64_t to_rank;       /* between two nodes: a rank of the other one; else missing */
     int64_t peer_access;   /* copy: 1 direct, 0 through the host */
-    int64_t nccl;          /* version, 22803 is 2.28.3; copy: missing */
+    int64_t nccl;          /* version, 22803 is 2.28.3; missing: a copy, or MPI */
     double bytes;          /* size of a copy, or of the result on each device */
     double time, spread;   /* s, median of the samples; (slowest - fastest) / median */
     double bandwidth;      /* byte s-1, bus bandwidth */

@@ -13,8 +13,8 @@
 enum { CHUNK_ROWS = 1024, CHUNK_ELEMENTS = 65536, CACHED = 2, SLOTS = 7 };
 
 static const char *const dimension_name[DIM_COUNT] = {
-    "config",   "kernel", "device", "device_roof", "link",      "number_format", "memory_level",
-    "activity", "sample", "round",  "health",      "wall_part", "part"};
+    "config",       "kernel",   "device", "node",  "device_roof", "link",      "number_format",
+    "memory_level", "activity", "sample", "round", "health",      "wall_part", "part"};
 
 bool dataset_failed(const struct dataset *set)
 {

@@ -17,6 +17,7 @@ enum dimension {
     DIM_CONFIG, /* unlimited */
     DIM_KERNEL,
     DIM_DEVICE,
+    DIM_NODE,
     DIM_ROOF,
     DIM_LINK,
     DIM_FORMAT,

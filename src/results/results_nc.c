@@ -28,6 +28,7 @@
 #include "model/algorithm.h"
 #include "results/dataset.h"
 #include "results/derive.h"
+#include "results/nodes.h"
 #include "results/parameters_nc.h"
 #include "version.h"
 
@@ -72,9 +73,12 @@ enum group {
     KERNELS,
     DERIVED_KERNELS,
     DEVICES,
+    DEVICE_NODE,
+    NODES,
     ROOF_DEVICE,
     ROOFS,
-    LINK_DEVICE,
+    LINK_NODE,
+    LINK_END,
     LINKS,
     GROUPS
 };
@@ -148,10 +152,15 @@ static const struct {
     [KERNELS] = {kernel_fields, "kernel_", DIM_KERNEL},
     [DERIVED_KERNELS] = {derived_kernel_fields, "kernel_", DIM_KERNEL},
     [DEVICES] = {device_fields, "device_", DIM_DEVICE},
+    [DEVICE_NODE] = {INDEX("device_node", "device's node: index, -1 if there is none"), "",
+                     DIM_DEVICE},
+    [NODES] = {node_fields, "node_", DIM_NODE},
     [ROOF_DEVICE] = {INDEX("device_roof_device", "roof's device: index, -1 if there is none"), "",
                      DIM_ROOF},
     [ROOFS] = {roof_fields, "device_roof_", DIM_ROOF},
-    [LINK_DEVICE] = {INDEX("link_device", "first device of the link's node: index"), "", DIM_LINK},
+    [LINK_NODE] = {INDEX("link_node", "node of the link, or of link_from: index"), "", DIM_LINK},
+    [LINK_END] = {INDEX("link_node_to", "node of link_to: index, -1 if all devices take part"), "",
+                  DIM_LINK},
     [LINKS] = {link_fields, "link_", DIM_LINK},
 };
 
@@ -267,7 +276,8 @@ static void globals_write(struct dataset *set, const struct results *results)
         {"summary", "Deep-learning operations, each measured on a device and set against the roofs "
                     "that were measured on the same device (time-based Roofline). One row of "
                     "config per configuration and device; config_device points into device, "
-                    "kernel_config into config, device_roof_device into device."},
+                    "kernel_config into config, device_roof_device into device, device_node into "
+                    "node."},
         {"comment",
          "What was not measured is missing, and never 0. A variable without any value is absent."},
         {"references",
@@ -310,6 +320,8 @@ struct writer {
     struct dataset set;
     struct parameters *parameters;
     struct device blank_device; /* device of rows without a device */
+    struct node_summary *nodes; /* owned */
+    int64_t *node_of;           /* owned: index of each device's node */
     size_t kernels, roofs;      /* numbers of kernels and roofs in the whole file */
     size_t kernel;              /* number of kernels written so far */
 
@@ -332,7 +344,10 @@ struct writer {
 
 static void lengths_set(struct writer *w)
 {
-    size_t samples = 0, rounds = 0;
+    size_t samples = 0, rounds = 0, nodes = 0;
+    w->node_of = dataset_allocate(&w->set, w->results->device_count + 1, sizeof *w->node_of);
+    w->nodes = w->node_of ? nodes_find(w->results, w->node_of, &nodes) : NULL;
+    w->set.no_memory = w->set.no_memory || !w->nodes;
     for (size_t i = 0; i < w->results->row_count; ++i) {
         w->kernels += w->results->rows[i].kernels;
         if (w->results->rows[i].samples > samples)
@@ -350,6 +365,7 @@ static void lengths_set(struct writer *w)
     /* netCDF would make a dimension of length 0 unlimited. */
     w->set.lengths[DIM_KERNEL] = w->kernels ? w->kernels : 1;
     w->set.lengths[DIM_DEVICE] = w->results->device_count ? w->results->device_count : 1;
+    w->set.lengths[DIM_NODE] = nodes ? nodes : 1;
     w->set.lengths[DIM_ROOF] = w->roofs ? w->roofs : 1;
     w->set.lengths[DIM_SAMPLE] = samples ? samples : 1;
     w->set.lengths[DIM_ROUND] = rounds > 1 ? rounds : 0;
@@ -408,21 +424,42 @@ static void roofs_put(struct writer *w, size_t row, size_t device)
     dataset_put(&w->set, ROOF_DEVICE, row, count, devices);
 }
 
+/* Writes a device's links to the rows from `row` on. */
+static void links_put(struct writer *w, size_t row, size_t device)
+{
+    const struct device *own = &w->results->devices[device];
+    const void *links[LINKS_MAX], *nodes[LINKS_MAX], *ends[LINKS_MAX];
+    int64_t end[LINKS_MAX];
+    size_t count = (size_t)own->link_count;
+    for (size_t i = 0; i < count; ++i) {
+        end[i] = nodes_of_end(w->results, w->node_of, device, &own->links[i]);
+        links[i] = &own->links[i];
+        nodes[i] = &w->node_of[device];
+        ends[i] = &end[i];
+    }
+    dataset_put(&w->set, LINK_NODE, row, count, nodes);
+    dataset_put(&w->set, LINK_END, row, count, ends);
+    dataset_put(&w->set, LINKS, row, count, links);
+}
+
 static void devices_put(struct writer *w)
 {
     size_t count = w->results->device_count, row = 0, link = 0;
-    const void **devices = dataset_allocate(&w->set, count, sizeof *devices);
+    const void **devices = dataset_allocate(&w->set, 3 * count, sizeof *devices);
     for (size_t i = 0; devices && i < count; ++i) {
         devices[i] = &w->results->devices[i];
+        devices[count + i] = &w->node_of[i];
+        devices[2 * count + i] = &w->nodes[i];
         roofs_put(w, row, i);
+        links_put(w, link, i);
         row += (size_t)w->results->devices[i].roof_count;
-        for (int64_t j = 0; j < w->results->devices[i].link_count; ++j, ++link) {
-            put_one(w, LINK_DEVICE, link, &(const int64_t){(int64_t)i});
-            put_one(w, LINKS, link, &w->results->devices[i].links[j]);
-        }
+        link += (size_t)w->results->devices[i].link_count;
     }
-    if (devices)
+    if (devices && count > 0) {
         dataset_put(&w->set, DEVICES, 0, count, devices);
+        dataset_put(&w->set, DEVICE_NODE, 0, count, devices + count);
+        dataset_put(&w->set, NODES, 0, w->set.lengths[DIM_NODE], devices + 2 * count);
+    }
     free(devices);
 }
 
@@ -430,8 +467,14 @@ static void devices_put(struct writer *w)
 static void blanks_put(struct writer *w)
 {
     const int64_t none = -1;
-    if (w->results->device_count == 0)
+    if (w->results->device_count == 0) {
+        struct node_summary node;
+        memset(&node, 0, sizeof node);
+        fields_clear(node_fields, &node);
         put_one(w, DEVICES, 0, &w->blank_device);
+        put_one(w, DEVICE_NODE, 0, &none);
+        put_one(w, NODES, 0, &node);
+    }
     if (w->roofs == 0) {
         struct roof roof;
         fields_clear(roof_fields, &roof);
@@ -470,6 +513,8 @@ static void rows_free(struct writer *w)
 {
     for (size_t i = 0; w->records && i < BATCH_ROWS; ++i)
         record_clear(&w->records[i]);
+    free(w->nodes);
+    free(w->node_of);
     free(w->records);
     free(w->derived);
     free(w->devices);

@@ -29,12 +29,14 @@ links() {
 import sys, netCDF4
 data, sessions = netCDF4.Dataset(sys.argv[1]), int(sys.argv[2])
 words = data["link_operation"].flag_meanings.split()
-keys = [str(key) for key in data["device_key"][:]]
+nodes = {node: str(key) for node, key in zip(data["device_node"][::-1], data["device_key"][::-1])}
 found = [(words[kind], str(start), str(end), float(time)) for kind, start, end, time in zip(
     data["link_operation"][:], data["link_from"][:], data["link_to"][:], data["link_time"][:])]
 wanted = [("copy", "a", "b", 1e-3), ("copy", "b", "a", 2e-6), ("all-reduce", "", "", 2e-3)]
 assert sorted(found) == sorted(wanted * sessions), found
-owners = [keys[device] for device in data["link_device"][:]]
+owners = [nodes[node] for node in data["link_node"][:]]
+assert [node if start else -1 for node, start in zip(data["link_node"][:], data["link_from"][:])] == list(
+    data["link_node_to"][:])
 assert len(set(owners)) == sessions and all(key.endswith("/0") for key in owners), owners
 ' "$@" || fail "$1"
 }

@@ -1,5 +1,6 @@
 """Plants components of variance in the file of a node. `spread` must recover them within 15 %, and the interval +- must
-contain 90 to 98 % of equal measurements.
+contain 90 to 98 % of equal measurements. Plants slow links in nodes that are made up: `compare` must name their slow
+end, and no other.
 
 Usage: planted.py NODE.nc. Times are those of the model of `spread`: a device, a process and a predecessor for each
 round, three placements of 33 samples each."""
@@ -8,10 +9,11 @@ import pathlib
 import sys
 
 import numpy as np
+import xarray
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "bench"))
 from coverage import inside
-from roofsweep_post import compare, load, rows, spread
+from roofsweep_post import compare, links, load, rows, spread
 
 PLANTED = {"sample": 0.004, "placement": 0.003, "process": 0.006, "predecessor": 0.005, "device": 0.01}
 ROUNDS, PLACEMENTS, SAMPLES = 12, 3, 33
@@ -43,7 +45,59 @@ def planted(path, choose, deviations):
     return data
 
 
+def linked(choose, nodes, slow, by=0.75):
+    """Returns a dataset of nodes with four GPUs: copies, all-reduce and pairs of nodes. slow: names of slow ends."""
+    hosts, lines = [f"n{node}" for node in range(nodes)], []
+    gpus = [f"{host}-{gpu}" for host in hosts for gpu in range(4)]
+
+    def add(operation, node, other, start, end, rate, devices, count, ends):
+        for size in (64.0, 2.0**20, 2.0**28):
+            noise = np.exp((0.02 if count > 1 else 0.003) * choose.standard_normal())
+            time = (5e-6 + size / rate) * noise / (by if {*ends} & {*slow} else 1)
+            lines.append((operation, node, other, start, end, devices, count, size, time, size / time))
+
+    for node, host in enumerate(hosts):
+        own = gpus[4 * node : 4 * node + 4]
+        for start, end in ((start, end) for start in own for end in own if start != end):
+            add("copy", node, node, start, end, 390e9, 2, 1, (host, start, end))
+        add("all-reduce", node, -1, "", "", 350e9, 4, 1, (host, *own))
+        for other in range(node + 1, nodes):
+            add("send-receive", node, other, "", "", 45e9, 8, 2, (f"{host}:", f"{hosts[other]}:"))
+    names = ("operation", "node", "node_to", "from", "to", "devices", "nodes", "bytes", "time", "bandwidth")
+    data = {f"link_{name}": ("link", np.array(own)) for name, own in zip(names, zip(*lines))}
+    data |= {"device_hostname": ("device", np.repeat(hosts, 4)), "device_uuid": ("device", gpus)}
+    data |= {"device_model": ("device", ["H200"] * len(gpus)), "node_hostname": ("node", hosts)}
+    return xarray.Dataset(data | {"device_node": ("device", np.repeat(range(nodes), 4))})
+
+
+def faults_of(*files):
+    """Returns {host: reasons} of the nodes that do not pass, with their word."""
+    found = links.verdicts_of(files, compare.link_table(files), 0.04, False, 0 if len(files) > 1 else None)
+    return {one.hostname: (one.word, " ".join(one.reasons)) for one in found if one.word != "PASS"}
+
+
+def check_links(choose):
+    for run in range(100):
+        nodes = 3 + run % 6
+        slow = f"n{choose.integers(nodes)}"
+        found = faults_of(linked(choose, nodes, [f"{slow}:"]))
+        assert {*found} == {slow} and found[slow][0] == "FAIL", (run, nodes, slow, found)
+        assert "with a node bandwidth slower by" in found[slow][1], found
+    gpu = faults_of(linked(choose, 2, ["n1-2"]))
+    assert {*gpu} == {"n1"} and "n1-2" in gpu["n1"][1] and "n1-1" not in gpu["n1"][1], gpu
+    assert not faults_of(linked(choose, 5, [])) and not faults_of(linked(choose, 2, []), linked(choose, 2, []))
+    # With two nodes nobody can say which one is slow.
+    both = faults_of(linked(choose, 2, []), linked(choose, 2, ["n0:"]))
+    assert {host: word for host, (word, _) in both.items()} == dict.fromkeys(["n0", "n1"], "INCONCLUSIVE"), both
+    lost = linked(choose, 3, [])
+    lost = lost.isel(link=~((lost["link_node"] == 1) & (lost["link_operation"] == "all-reduce")).values)
+    assert {*faults_of(lost)} == {"n1"} and "other nodes of the file have" in faults_of(lost)["n1"][1]
+    whole = linked(choose, 1, [])
+    assert "which the reference has" in faults_of(whole, whole.isel(link=slice(0)))["n0"][1]
+
+
 def main(path):
+    check_links(np.random.default_rng(2))
     choose = np.random.default_rng(1)
     found, _, tested = spread.components([planted(path, choose, PLANTED)])
     for name, value in PLANTED.items():

@@ -1,0 +1,140 @@
+"""Links between devices of a node and between nodes: their table, and verdicts on nodes.
+
+A slow end makes all its pairs slow. So the value of an end is that of its best pair, and ends are compared with each
+other. A pair is slow by itself if it is slow and neither of its ends is. An operation of all devices has one end, its
+node."""
+
+import numpy as np
+import pandas
+
+from . import verdicts
+from .deviations import LESS, judged
+from .frames import flat, several
+from .texts import listed, share
+
+VALUES = {"bandwidth": "B/s", "latency": "s"}  # of the largest size, and the time of the smallest size
+WORDS = {"link", "copy", "all-reduce", "all-gather", "send-receive", "of", "on", "with", "a", "node", "nodes", *VALUES}
+PAIR = ["file", "place", "place_to", "name", "one", "other"]
+BETWEEN = "with a node"  # end of the names of links between two nodes
+SWAPPED = {"one": "other", "place": "place_to", "hostname": "hostname_to"}
+SWAPPED |= {there: here for here, there in SWAPPED.items()}
+
+
+def sizes_of(data):
+    """Returns a line for each link and size, with the columns of PAIR except file. A name has the number of devices, as
+    in "link all-reduce of 4", because operations of fewer devices are others. place: first node of this host."""
+    found = flat(data, "link").rename(columns=lambda name: name.removeprefix("link_"))
+    found = found[(found["node"] >= 0) & (found[["time", "bandwidth", "bytes"]] > 0).all(axis=1)]
+    hosts = [*data["node_hostname"].values, ""]
+    host, to = (found[name].fillna(-1).astype(int).map(hosts.__getitem__) for name in ("node", "node_to"))
+    copy, name = found["from"] != "", "link " + found["operation"]
+    group = name + found["devices"].map(" of {:.0f}".format)
+    group += found["nodes"].map(" on {:.0f} nodes".format).where(found["nodes"] > 1, "")
+    return found.assign(
+        place=host.map(hosts.index),
+        place_to=to.map(hosts.index),
+        name=name.where(copy, (name + " " + BETWEEN).where(to != "", group)),
+        one=found["from"].where(copy, host),
+        other=found["to"].where(copy, to),
+    )
+
+
+def pairs(files):
+    """Returns a line for the bandwidth and one for the latency of each pair, and of each operation of all devices."""
+    tables = []
+    for number, data in enumerate(several(files)):
+        found = sizes_of(data).assign(file=number).sort_values("bytes", kind="stable").groupby(PAIR, sort=False)
+        found = found.agg(bandwidth=("bandwidth", "last"), latency=("time", "first")).reset_index()
+        hosts = [*data["node_hostname"].values, ""]
+        models = dict(zip(data["device_hostname"].values[::-1], data["device_model"].values[::-1]))
+        found["hostname"], found["hostname_to"] = (found[name].map(hosts.__getitem__) for name in PAIR[1:3])
+        found["model"] = found["hostname"].map(models)
+        for what, unit in VALUES.items():
+            tables.append(found.assign(value=found[what], unit=unit, key=found["name"] + " " + what))
+    found = pandas.concat(tables, ignore_index=True)
+    return found.assign(uuid=found["one"] + " > " + found["other"]).drop(columns=[*VALUES])
+
+
+def fitted(found):
+    """Returns (latency in s, bandwidth in B/s) of time = latency + bytes / bandwidth, with least relative errors.
+    found: sizes of one pair."""
+    size, time = found["bytes"].to_numpy(float), found["time"].to_numpy(float)
+    latency, inverse = np.linalg.lstsq(np.stack([1 / time, size / time], axis=1), np.ones(len(time)), rcond=None)[0]
+    return latency, 1 / inverse
+
+
+def ends(found):
+    """Returns the line of the best pair of each end. role: "from" or "to" of a copy, else "of"; partners: number of
+    other ends that this end exchanges with. found: pairs()"""
+    copy, between = found["name"] == "link copy", found["name"].str.endswith(BETWEEN)
+    lines = [found.assign(role=np.where(copy, "from", "of")), found[copy].assign(role="to"), found[between]]
+    lines[1] = lines[1].rename(columns={"one": "other", "other": "one"})
+    lines[2] = lines[2].rename(columns=SWAPPED).assign(role="of")
+    lines = pandas.concat(lines, ignore_index=True)
+    lines["speed"] = np.where(lines["unit"].isin(LESS), 1 / lines["value"], lines["value"])
+    lines["uuid"] = lines["role"] + " " + lines["one"]
+    groups = lines.groupby(["file", "key", "uuid"], sort=False)
+    lines["partners"] = groups["other"].transform("nunique").where(lines["other"] != "", 0)
+    return lines.loc[groups["speed"].idxmax()]
+
+
+def judge(found, best, *how):
+    """Returns judged() of ends, compared by role, and the pairs that are slow although neither end is. Topology makes
+    some pairs slower than others, so such a pair fails only if it was faster before."""
+    of_ends = judged(best.assign(key=best["key"] + ", " + best["role"]), *how)
+    of_ends["key"] = of_ends["key"].str.rpartition(", ")[0]
+    bad = of_ends[of_ends["slow"] | of_ends["unsure"]]
+    bad = {(*line,) for line in bad[["file", "key", "one"]].to_numpy()}
+    of_pairs = judged(found[found["other"] != ""], *how)
+    before = of_pairs["against"] == "itself before"
+    own = of_pairs["slow"] & (before | ~of_pairs["name"].str.endswith(BETWEEN))
+    for end in ("one", "other"):
+        own &= ~pandas.Series([(*line,) in bad for line in of_pairs[["file", "key", end]].to_numpy()], dtype=bool)
+    return of_ends, of_pairs.assign(slow=before, unsure=~before)[own]
+
+
+def add_line(verdict, line):
+    """Adds the check of a judged line. If an end has one partner, either may be slow: then a node does not fail."""
+    places = {"from": " from {one}", "to": " to {one}", "of": ""}.get(line.get("role"), " from {one} to {other}")
+    text = line["key"] + places.format(**line)
+    either, bad = line.get("partners") == 1, line["slow"] or line["unsure"]
+    why = f"{text} slower by {share(1 - line['deviation'])} +- {100 * line['error']:.1f} (limit {share(line['limit'])})"
+    why += f", or {line['other']}" * either + f", in all {line.get('partners')} pairs" * (line.get("partners", 0) > 1)
+    fails = line["slow"] and not (either and line["name"].endswith(BETWEEN))
+    values = {name: line[name] for name in ("value", "reference", "limit", "unit")}
+    values["excess"] = (1 - line["deviation"]) / line["limit"]
+    verdict.add(text, why if bad else "", "fail" if fails else "inconclusive" if bad else "pass", **values)
+
+
+def verdicts_of(files, found, *how):
+    """Returns a verdict for each node with links to compare; with several files not for nodes of the first. found:
+    pairs() with limits; how: see judged()."""
+    if found.empty:
+        return []
+    made, best = [], ends(found)
+    of_ends, of_pairs = judge(found, best, *how)
+    best = best.assign(kind=best["key"].str.replace(r" of \d+| on \d+", "", regex=True))
+    for number in range(len(files) > 1, len(files)):
+        hosts = files[number]["device_hostname"].values
+        here = best[best["file"] == number]
+        for host in dict.fromkeys(hosts):
+            place = list(files[number]["node_hostname"].values).index(host)
+            model = files[number]["device_model"].values[list(hosts).index(host)]
+            verdict = verdicts.Verdict(f"{number + 1}#{place} {host}, links", "", model, host)
+            for lines in (of_ends, of_pairs):
+                own = lines[(lines["file"] == number) & (lines["hostname"] == host) & lines["limit"].notna()]
+                for line in own.to_dict("records"):
+                    add_line(verdict, line)
+            has = set(here["kind"][here["hostname"] == host])
+            before = best["kind"][(best["file"] == 0) & (best["hostname"] == host)] if number else []
+            for word, wanted, by in (
+                ("fail", here["kind"][here["model"] == model], "other nodes of the file have"),
+                ("inconclusive", before, "the reference has"),
+            ):
+                lacks = [kind for kind in dict.fromkeys(wanted) if kind not in has]
+                has |= set(lacks)
+                if lacks and (hosts == host).sum() > 1:
+                    why = f"{len(lacks)} links not measured, which {by}: {listed(lacks, 2)}"
+                    verdict.add("missing links", why, word, value=float(len(lacks)), limit=0.0)
+            made += [verdict] if verdict.checks else []
+    return made
