@@ -75,10 +75,13 @@ static enum status setting_parse(const char *text, struct setting *setting, stru
                          text);
     if (strchr(text, '\n'))
         return error_set(error, STATUS_USAGE, "--set '%.60s' is not in one line", text);
-    /* Splits at the last dot, because labels may have dots and keys have none. */
+    /* Splits at the last dot, because labels may have dots. Keys have none except env. and
+     * ungraphed. */
     size_t begin = 0;
     for (size_t i = dot; i < length; ++i)
-        begin = text[i] == '.' ? i + 1 : begin;
+        if (text[i] == '.' && strncmp(text + begin, "env.", 4) &&
+            strncmp(text + begin, "ungraphed.", 10))
+            begin = i + 1;
     snprintf(setting->section, sizeof setting->section, "%.*s", begin ? (int)begin - 1 : 0, text);
     snprintf(setting->key, sizeof setting->key, "%.*s", (int)(end - begin), text + begin);
     setting->value = text + length + 1;

@@ -46,7 +46,7 @@ static enum status print_table(const struct results *results, const struct publi
     struct printout table;
     bool unread = false;
     TRY(printout_open(&table, error));
-    report_print(results, publication->json, colour_wanted(STDOUT_FILENO), table.stream);
+    report_print(results, publication->json, STDOUT_FILENO, table.stream);
     enum status status = printout_close(&table, &publication->patience, &unread, error);
     if (status && unread) {
         log_print(log, LOG_WARNING, "the table: %s", error->text);

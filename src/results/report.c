@@ -67,6 +67,10 @@ static const char *bound_of(const struct line *line)
 
 /* ---- as text ---- */
 
+struct room {
+    int name, terminal; /* widths in characters */
+};
+
 static int name_width(const struct results *results)
 {
     size_t width = strlen("configuration");
@@ -83,22 +87,22 @@ static const char *number_text(double value, const char *format, char text[CELL]
     return isnan(value) ? "-" : text;
 }
 
-static const char *quantity_text(double value, const char *unit, char text[CELL])
+/* In a narrow terminal the name has its own line. A still narrower one has no column `bound`. */
+static void cells_print(const char *const cells[], struct room room, FILE *stream)
 {
-    units_format(value, unit, text);
-    return isnan(value) ? "-" : text;
-}
-
-static void cells_print(const char *const cells[], int width, FILE *stream)
-{
+    enum { BOUND = 6, OTHERS = 85 }; /* index of `bound`; width of all columns but the name */
     static const int widths[] = {6, 9, 13, 9, 9, 5, 9, 9, 7};
-    utf8_print(stream, "%-*s", width, cells[0]);
+    if (room.name + OTHERS <= room.terminal)
+        utf8_print(stream, "%-*s", room.name, cells[0]);
+    else
+        utf8_print(stream, *cells[0] ? "%s\n" : "%s", cells[0]);
     for (size_t i = 0; i < sizeof widths / sizeof *widths; ++i)
-        utf8_print(stream, " %*s", widths[i], cells[i + 1]);
+        if (i != BOUND || room.terminal >= OTHERS)
+            utf8_print(stream, " %*s", widths[i], cells[i + 1]);
     fputc('\n', stream);
 }
 
-static void line_print(const struct line *line, int width, FILE *stream)
+static void line_print(const struct line *line, struct room room, FILE *stream)
 {
     const struct derived *derived = &line->derived;
     char device[CELL], time[CELL], noise[CELL], performance[CELL], intensity[CELL], roof[CELL];
@@ -107,34 +111,37 @@ static void line_print(const struct line *line, int width, FILE *stream)
     snprintf(noise, CELL, "%.40s%s%s",
              number_text(100 * time_uncertainty(&line->record), "%.1f", uncertainty),
              *line->marks ? " " : "", line->marks);
+    units_format(line->record.time_median, "s", time);
+    units_format(derived->performance, "", performance);
     const char *const cells[] = {
         line->name,
         line->index < 0 ? "-" : device,
-        quantity_text(line->record.time_median, "s", time),
+        time,
         noise,
-        quantity_text(derived->performance, "", performance),
+        performance,
         number_text(line->intensity, fabs(line->intensity) < 999.95 ? "%#.4g" : "%.0f", intensity),
         line->measured && *derived->roof_memory_level ? derived->roof_memory_level : "-",
         bound_of(line),
         line->measured ? limiter_name[derived->limiter] : "-",
         number_text(100 * derived->roof_fraction, "%.1f", roof),
     };
-    cells_print(cells, width, stream);
+    cells_print(cells, room, stream);
 }
 
-static void text_print(const struct results *results, bool colour, FILE *stream)
+static void text_print(const struct results *results, int terminal, FILE *stream)
 {
     const char *heads[] = {"configuration", "device", "time",    "+- in process", "FLOP/s", "AI",
                            "level",         "bound",  "limiter", "of roof"};
     static const char *const units[] = {"", "", "", "%", "", "FLOP/byte", "", "", "", "%"};
-    const int width = name_width(results);
+    const bool colour = colour_wanted(terminal);
+    const struct room room = {name_width(results), terminal_columns(terminal)};
     const size_t count = results->row_count, shown = count < LINES_MAX ? count : LINES_MAX;
     bool above = false, lacking[LEVEL_COUNT] = {false};
     for (size_t i = 0; i < count; ++i)
         if (results->rows[i].round_count > 1)
             heads[3] = "+-";
-    cells_print(heads, width, stream);
-    cells_print(units, width, stream);
+    cells_print(heads, room, stream);
+    cells_print(units, room, stream);
     for (size_t i = 0; i < shown; ++i) {
         struct line line;
         line_begin(results, i, &line);
@@ -143,7 +150,7 @@ static void text_print(const struct results *results, bool colour, FILE *stream)
                            : *line.marks                          ? COLOUR_YELLOW
                                                                   : NULL;
         fputs(colour && code ? code : "", stream);
-        line_print(&line, width, stream);
+        line_print(&line, room, stream);
         fputs(colour && code ? COLOUR_END : "", stream);
         record_clear(&line.record);
         above |= line.derived.roof_fraction > 1;
@@ -311,10 +318,10 @@ static void device_print(const struct device *device, size_t row, FILE *stream)
                *device->pci_id ? ", PCI " : "", device->pci_id);
 }
 
-static void text_report(const struct results *results, bool colour, FILE *stream)
+static void text_report(const struct results *results, int terminal, FILE *stream)
 {
     if (results->row_count > 0) {
-        text_print(results, colour, stream);
+        text_print(results, terminal, stream);
         counts_print(results, stream);
         marks_print(results, stream);
         disturbance_print(results, stream);
@@ -330,10 +337,10 @@ static void text_report(const struct results *results, bool colour, FILE *stream
         utf8_print(stream, "... and %zu more devices\n", results->device_count - shown);
 }
 
-void report_print(const struct results *results, bool json, bool colour, FILE *stream)
+void report_print(const struct results *results, bool json, int terminal, FILE *stream)
 {
     if (json)
         json_print(results, stream);
     else
-        text_report(results, colour, stream);
+        text_report(results, terminal, stream);
 }

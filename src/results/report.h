@@ -9,5 +9,5 @@
 #include "results/results.h"
 
 /* Prints the report. The text cuts long lists and gives the number of lines that it leaves out.
- * JSON has only the rows. */
-void report_print(const struct results *results, bool json, bool colour, FILE *stream);
+ * JSON has only the rows. terminal: descriptor of the terminal that shows the text; -1: none. */
+void report_print(const struct results *results, bool json, int terminal, FILE *stream);

@@ -45,7 +45,7 @@ static void results_check(struct results *results)
     }
     if (results_sort(results, NULL, &error))
         abort();
-    report_print(results, false, false, stream);
+    report_print(results, false, -1, stream);
     fclose(stream);
     results_destroy(results);
 }

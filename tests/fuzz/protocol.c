@@ -46,7 +46,7 @@ static void report_check(struct reply *reply)
          journal_append_text(journal, "record", reply->record_text, &error)) ||
         journal_read(path, &results, &torn, &error) || results_sort(results, NULL, &error))
         abort();
-    report_print(results, false, false, stream);
+    report_print(results, false, -1, stream);
     fclose(stream);
     results_destroy(results);
     journal_close(journal);

@@ -136,7 +136,7 @@ assert all(text.count("measures ") <= 1 for text in data["error"][:]), data["err
 # Seven of the rows end their process.
 [ "$(wc -l <starts)" = 8 ] || [ "$(wc -l <starts)" = 7 ] || fail "$(wc -l <starts) starts for 13 rows"
 
-expect 0 "$roofsweep" -q -d cpu --program "sleep 0.1"
+expect 0 "$roofsweep" -q -d cpu --set program.env.LONG=0.1 --program "sh -c 'sleep \$LONG'"
 says "program "
 [ -f program.nc ] || fail "--program writes no program.nc"
 

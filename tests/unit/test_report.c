@@ -1,9 +1,12 @@
 /* The report of the sample sweep equals tests/data/golden_report.txt to the byte. */
 #include "unit.h"
 
+#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "results/report.h"
@@ -18,7 +21,7 @@ static char *printed(const struct results *results, bool json)
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
     assert_non_null(stream);
-    report_print(results, json, false, stream);
+    report_print(results, json, -1, stream);
     assert_int_equal(fclose(stream), 0);
     return text;
 }
@@ -44,10 +47,19 @@ TEST(test_golden)
     assert_null(strstr(text, "above 100 %"));
     assert_null(strstr(text, "no roof of"));
     free(text);
-    FILE *coloured = open_memstream(&text, &(size_t){0});
-    report_print(results, false, true, coloured);
-    assert_int_equal(fclose(coloured), 0);
-    assert_non_null(strstr(text, "\033[31mbatch batch=2 kernel=3x5 precision=fp32 "));
+    /* a terminal of 80 characters */
+    assert_int_equal(setenv("TERM", "xterm", 1) + unsetenv("NO_COLOR"), 0);
+    const int host = posix_openpt(O_RDWR | O_NOCTTY);
+    assert_true(host >= 0 && grantpt(host) == 0 && unlockpt(host) == 0);
+    const int terminal = open(ptsname(host), O_RDWR | O_NOCTTY);
+    assert_int_equal(ioctl(terminal, TIOCSWINSZ, &(struct winsize){.ws_col = 80}), 0);
+    stream = open_memstream(&text, &(size_t){0});
+    report_print(results, false, terminal, stream);
+    assert_int_equal(fclose(stream) + close(terminal) + close(host), 0);
+    assert_non_null(strstr(text, "\033[31mbatch batch=2 kernel=3x5 precision=fp32\n     #0 "));
+    const char *end = strstr(text, "configurations:");
+    for (const char *line = text, *next; (next = strchr(line, '\n')) < end; line = next + 1)
+        assert_true(next - line <= 80);
     free(text);
     results->devices[1].peak_vector[PRECISION_FP32] = 1e9;
     results->devices[1].cycle_vector[PRECISION_FP32] = NAN;

@@ -56,11 +56,6 @@ struct pool pool_from(const struct config *config)
     return s;
 }
 
-int64_t pool_x_size(const struct pool *s)
-{
-    return s->batch * s->height * s->width * s->channels;
-}
-
 int64_t pool_y_size(const struct pool *s)
 {
     return s->batch * s->out_height * s->out_width * s->channels;

@@ -33,5 +33,4 @@ struct pool {
 };
 struct pool pool_from(const struct config *config);
 
-int64_t pool_x_size(const struct pool *s);
 int64_t pool_y_size(const struct pool *s);

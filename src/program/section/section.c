@@ -157,8 +157,10 @@ static enum status shell_refuse(const char *command, struct error *error)
     char name[WORKLOAD_STRING];
     snprintf(name, sizeof name, "%.*s", equals ? (int)(equals - first) : 0, first);
     if (is_name(name))
-        status = error_set(error, STATUS_USAGE, "'%.60s' is no command; write env.%s = %.60s",
-                           first, name, equals + 1);
+        status =
+            error_set(error, STATUS_USAGE,
+                      "'%.60s' is no command; write env.%s = %.60s, or --set program.env.%s=%.60s",
+                      first, name, equals + 1, name, equals + 1);
     else if (strcmp(first, "cd") == 0)
         status = error_set(error, STATUS_USAGE, "'cd' is no command: %s", way);
     for (size_t i = 0; i < line.count && status == STATUS_OK; ++i)
