@@ -49,12 +49,15 @@ struct parameter {
     int64_t minimum, maximum; /* inclusive limits of a number, or of the bytes of a text */
     const char *const *words; /* NULL-terminated; for PARAMETER_WORD only */
     const char *initial;      /* default, as in a manifest */
-    const char *help;         /* one line for --list, with the unit */
     enum parameter_role role;
     /* Added after results existed. The canonical text omits the default, so older configurations
      * keep their text and hash. The default is the behaviour before the parameter existed and never
      * changes. */
     bool later;
+    const char *help; /* one line for --list, with the unit */
+    /* Member of the workload's shape that config_shape sets: offset and size in bytes, 0: none. A
+     * word sets an enum, a bool, or a pointer to the word; an extent sets two numbers. */
+    size_t member, size;
 };
 
 enum {
@@ -86,44 +89,53 @@ void parameter_format(const struct parameter *parameter, struct value value,
     {                                                                                              \
         __VA_ARGS__                                                                                \
     }
-#define WORKLOAD_INTEGER(name, maximum, initial, help)                                             \
-    WORKLOAD_ROW(name, PARAMETER_INTEGER, false, 1, maximum, NULL, initial, help, ROLE_NONE, false)
-#define WORKLOAD_PIXELS(name, kind, minimum, initial, help)                                        \
-    WORKLOAD_ROW(name, kind, false, minimum, 1024, NULL, initial, help, ROLE_NONE, false)
-#define WORKLOAD_WORDS(name, words, initial, help, role)                                           \
-    WORKLOAD_ROW(name, PARAMETER_WORD, true, 0, 0, words, initial, help, role, false)
-#define WORKLOAD_FREE_TEXT(name, maximum, initial, help)                                           \
-    WORKLOAD_ROW(name, PARAMETER_TEXT, true, 0, maximum, NULL, initial, help, ROLE_NONE, false)
-#define WORKLOAD_SERIES(name, words, initial, help)                                                \
-    WORKLOAD_WORDS(name, words, initial, help, ROLE_NONE)
+#define WORKLOAD_INTEGER(name, maximum, initial, ...)                                              \
+    WORKLOAD_ROW(name, PARAMETER_INTEGER, false, 1, maximum, NULL, initial, ROLE_NONE, false,      \
+                 .help = __VA_ARGS__)
+#define WORKLOAD_PIXELS(name, kind, minimum, initial, ...)                                         \
+    WORKLOAD_ROW(name, kind, false, minimum, 1024, NULL, initial, ROLE_NONE, false,                \
+                 .help = __VA_ARGS__)
+#define WORKLOAD_WORDS(name, words, initial, role, ...)                                            \
+    WORKLOAD_ROW(name, PARAMETER_WORD, true, 0, 0, words, initial, role, false, .help = __VA_ARGS__)
+#define WORKLOAD_FREE_TEXT(name, maximum, initial, ...)                                            \
+    WORKLOAD_ROW(name, PARAMETER_TEXT, true, 0, maximum, NULL, initial, ROLE_NONE, false,          \
+                 .help = __VA_ARGS__)
+#define WORKLOAD_SERIES(name, words, initial, ...)                                                 \
+    WORKLOAD_WORDS(name, words, initial, ROLE_NONE, __VA_ARGS__)
 /* Rows with `later`. */
-#define WORKLOAD_LATER_INTEGER(name, minimum, maximum, initial, help)                              \
-    WORKLOAD_ROW(name, PARAMETER_INTEGER, false, minimum, maximum, NULL, initial, help, ROLE_NONE, \
-                 true)
-#define WORKLOAD_LATER_WORDS(name, words, initial, help, role)                                     \
-    WORKLOAD_ROW(name, PARAMETER_WORD, true, 0, 0, words, initial, help, role, true)
-#define WORKLOAD_LATER_TEXT(name, maximum, initial, help)                                          \
-    WORKLOAD_ROW(name, PARAMETER_TEXT, true, 0, maximum, NULL, initial, help, ROLE_NONE, true)
-#define WORKLOAD_LATER_SERIES(name, words, initial, help)                                          \
-    WORKLOAD_LATER_WORDS(name, words, initial, help, ROLE_NONE)
+#define WORKLOAD_LATER_INTEGER(name, minimum, maximum, initial, ...)                               \
+    WORKLOAD_ROW(name, PARAMETER_INTEGER, false, minimum, maximum, NULL, initial, ROLE_NONE, true, \
+                 .help = __VA_ARGS__)
+#define WORKLOAD_LATER_WORDS(name, words, initial, role, ...)                                      \
+    WORKLOAD_ROW(name, PARAMETER_WORD, true, 0, 0, words, initial, role, true, .help = __VA_ARGS__)
+#define WORKLOAD_LATER_TEXT(name, maximum, initial, ...)                                           \
+    WORKLOAD_ROW(name, PARAMETER_TEXT, true, 0, maximum, NULL, initial, ROLE_NONE, true,           \
+                 .help = __VA_ARGS__)
+#define WORKLOAD_LATER_SERIES(name, words, initial, ...)                                           \
+    WORKLOAD_LATER_WORDS(name, words, initial, ROLE_NONE, __VA_ARGS__)
 #define WORKLOAD_LAUNCH                                                                            \
-    WORKLOAD_LATER_WORDS("launch", workload_launches, "stream",                                    \
-                         "of the kernels: one by one, or all replayed from a CUDA graph",          \
-                         ROLE_LAUNCH)
+    WORKLOAD_LATER_WORDS("launch", workload_launches, "stream", ROLE_LAUNCH,                       \
+                         "of the kernels: one by one, or all replayed from a CUDA graph")
 #define WORKLOAD_CACHE                                                                             \
-    WORKLOAD_WORDS("cache", workload_caches, "hot", "cold: caches flushed before each iteration",  \
-                   ROLE_CACHE)
+    WORKLOAD_WORDS("cache", workload_caches, "hot", ROLE_CACHE,                                    \
+                   "cold: caches flushed before each iteration")
 #define WORKLOAD_PRECISION(help)                                                                   \
-    WORKLOAD_WORDS("precision", workload_precisions, "fp32", help, ROLE_PRECISION)
+    WORKLOAD_WORDS("precision", workload_precisions, "fp32", ROLE_PRECISION, help, INTO(precision))
 /* For workloads with 8-bit products in libraries. */
 #define WORKLOAD_PRECISION_LOW(help)                                                               \
-    WORKLOAD_WORDS("precision", workload_precisions_low, "fp32", help, ROLE_PRECISION)
-#define WORKLOAD_PASS(words, help) WORKLOAD_WORDS("pass", words, "forward", help, ROLE_PASS)
-#define WORKLOAD_IMPLEMENTATION(words, help)                                                       \
-    WORKLOAD_WORDS("implementation", words, "auto", help, ROLE_IMPLEMENTATION)
+    WORKLOAD_WORDS("precision", workload_precisions_low, "fp32", ROLE_PRECISION, help,             \
+                   INTO(precision))
+#define WORKLOAD_PASS(words, help)                                                                 \
+    WORKLOAD_WORDS("pass", words, "forward", ROLE_PASS, help, INTO(pass))
+#define WORKLOAD_IMPLEMENTATION(words, ...)                                                        \
+    WORKLOAD_WORDS("implementation", words, "auto", ROLE_IMPLEMENTATION, __VA_ARGS__)
 #define WORKLOAD_ALGORITHM(words)                                                                  \
-    WORKLOAD_WORDS("algorithm", words, "auto", "the library's; auto: fastest as measured",         \
-                   ROLE_ALGORITHM)
+    WORKLOAD_WORDS("algorithm", words, "auto", ROLE_ALGORITHM,                                     \
+                   "the library's; auto: fastest as measured", INTO(algorithm))
+/* Behind the help of a row: the member of the workload's struct SHAPE, or members NAME_height and
+ * NAME_width, which are neighbours. */
+#define INTO(name)            offsetof(SHAPE, name), sizeof(((SHAPE *)0)->name)
+#define INTO_BOTH(name)       offsetof(SHAPE, name##_height), 2 * sizeof(int64_t)
 #define WORKLOAD_TABLE(array) array, sizeof(array) / sizeof *(array)
 /* NULL-terminated */
 extern const char *const workload_precisions[],

@@ -336,6 +336,23 @@ struct value config_value(const struct config *config, const char *parameter)
     return config_get(config, (size_t)workload_parameter(config->workload, parameter));
 }
 
+void config_shape(const struct config *config, void *shape)
+{
+    for (size_t i = 0; i < config->workload->count; ++i) {
+        const struct parameter *parameter = &config->workload->parameters[i];
+        const int narrow = (int)config->values[i].first;
+        char *member = (char *)shape + parameter->member;
+        if (parameter->kind == PARAMETER_WORD && parameter->size == sizeof *parameter->words)
+            memcpy(member, &parameter->words[narrow], parameter->size);
+        else if (parameter->size == sizeof(bool))
+            *(bool *)member = narrow != 0;
+        else /* the size of an enum, a number or two numbers */
+            memcpy(member,
+                   parameter->size == sizeof narrow ? (const void *)&narrow : &config->values[i],
+                   parameter->size);
+    }
+}
+
 bool config_is_program(const struct config *config)
 {
     return config->workload && config->workload->axes;

@@ -188,3 +188,13 @@ bool config_axis_name(const struct config *config, size_t i, char name[WORKLOAD_
 
 /* For the workload's own file: the workload must have the parameter. */
 struct value config_value(const struct config *config, const char *parameter);
+/* Sets the members of a workload's shape that its parameters name. */
+void config_shape(const struct config *config, void *shape);
+/* Defines NAME_from for a shape whose members are all parameters. */
+#define WORKLOAD_SHAPE(name)                                                                       \
+    struct name name##_from(const struct config *config)                                           \
+    {                                                                                              \
+        struct name s;                                                                             \
+        config_shape(config, &s);                                                                  \
+        return s;                                                                                  \
+    }

@@ -20,10 +20,10 @@ static const struct parameter program_parameters[] = {
     WORKLOAD_FREE_TEXT("model_bytes", PROGRAM_NUMBER, "", "byte, of one iteration"),
     WORKLOAD_FREE_TEXT("model_flops", PROGRAM_NUMBER, "", "of one iteration"),
     WORKLOAD_FREE_TEXT("modelled_as", PROGRAM_NUMBER, "", "workload whose model it has"),
-    WORKLOAD_WORDS("precision", program_precisions, "mixed", "whose peak is the roof",
-                   ROLE_PRECISION),
+    WORKLOAD_WORDS("precision", program_precisions, "mixed", ROLE_PRECISION,
+                   "whose peak is the roof"),
     WORKLOAD_FREE_TEXT("region", PROGRAM_REGION, "profiler", "profiler, all, or nvtx NAME"),
-    WORKLOAD_LATER_WORDS("replay", program_replays, "runs", "what is repeated to count", ROLE_NONE),
+    WORKLOAD_LATER_WORDS("replay", program_replays, "runs", ROLE_NONE, "what is repeated to count"),
     WORKLOAD_LATER_TEXT("ungraphed", PROGRAM_UNGRAPHED, "",
                         "words of the command, and variables, of a run without CUDA graphs"),
 };

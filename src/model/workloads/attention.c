@@ -4,36 +4,28 @@
 
 #include "model/reference.h"
 
+#define SHAPE struct attention
 /* clang-format off */
 static const char *const attention_implementation_words[] = {"auto", "cudnn", "onednn", "plain",
                                                              NULL};
 
 static const struct parameter attention_parameters[] = {
-    WORKLOAD_INTEGER("batch", 65536, "8", "sets of sequences"),
+    WORKLOAD_INTEGER("batch", 65536, "8", "sets of sequences", INTO(batch)),
     WORKLOAD_CACHE,
-    WORKLOAD_SERIES("causal", workload_no_yes, "no", "yes: a query sees no later key"),
-    WORKLOAD_INTEGER("head_size", 65536, "64", "values of each query, key and value vector"),
-    WORKLOAD_INTEGER("heads", 65536, "16", "attention heads"),
+    WORKLOAD_SERIES("causal", workload_no_yes, "no", "yes: a query sees no later key",
+                    INTO(causal)),
+    WORKLOAD_INTEGER("head_size", 65536, "64", "values of each query, key and value vector",
+                     INTO(head_size)),
+    WORKLOAD_INTEGER("heads", 65536, "16", "attention heads", INTO(heads)),
     WORKLOAD_IMPLEMENTATION(attention_implementation_words, "auto: the device's best library"),
-    WORKLOAD_INTEGER("keys", 16777216, "1024", "keys and values of a head"),
+    WORKLOAD_INTEGER("keys", 16777216, "1024", "keys and values of a head", INTO(keys)),
     WORKLOAD_LAUNCH,
     WORKLOAD_PRECISION("of the tensors and the multiplications"),
-    WORKLOAD_INTEGER("sequence", 16777216, "1024", "queries of a head"),
+    WORKLOAD_INTEGER("sequence", 16777216, "1024", "queries of a head", INTO(sequence)),
 };
 /* clang-format on */
 
-struct attention attention_from(const struct config *config)
-{
-    return (struct attention){
-        .batch = config_value(config, "batch").first,
-        .heads = config_value(config, "heads").first,
-        .sequence = config_value(config, "sequence").first,
-        .keys = config_value(config, "keys").first,
-        .head_size = config_value(config, "head_size").first,
-        .causal = config_value(config, "causal").first,
-        .precision = config_precision(config),
-    };
-}
+WORKLOAD_SHAPE(attention)
 
 int64_t attention_keys(const struct attention *s, int64_t query)
 {

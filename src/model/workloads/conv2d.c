@@ -5,6 +5,7 @@
 
 #include "model/reference.h"
 
+#define SHAPE struct conv2d
 /* clang-format off */
 static const char *const layout_words[] = {"nhwc", "nchw", "auto", NULL};
 static const char *const conv2d_pass_words[] = {"forward", "backward-data", "backward-filter",
@@ -18,32 +19,39 @@ static const char *const conv2d_algorithm_words[] = {
     "winograd", "winograd-nonfused", "algo-0", "algo-1", "algo-3", "graph", NULL};
 
 static const struct parameter conv2d_parameters[] = {
-    WORKLOAD_LATER_SERIES("activation", activation_words, "none", "function of the output"),
+    WORKLOAD_LATER_SERIES("activation", activation_words, "none", "function of the output",
+                          INTO(activation)),
     WORKLOAD_ALGORITHM(conv2d_algorithm_words),
-    WORKLOAD_INTEGER("batch", 1048576, "16", "images"),
+    WORKLOAD_INTEGER("batch", 1048576, "16", "images", INTO(batch)),
     WORKLOAD_LATER_SERIES("bias", workload_no_yes, "no",
-                          "yes: adds a value for each filter"),
+                          "yes: adds a value for each filter", INTO(bias)),
     WORKLOAD_CACHE,
-    WORKLOAD_INTEGER("channels", 1048576, "64", "input channels"),
+    WORKLOAD_INTEGER("channels", 1048576, "64", "input channels", INTO(channels)),
     WORKLOAD_PIXELS("dilation", PARAMETER_STEP, 1, "1",
-                    "pixels from one kernel element to the next, height or heightxwidth"),
-    WORKLOAD_INTEGER("filters", 1048576, "64", "output channels"),
+                    "pixels from one kernel element to the next, height or heightxwidth",
+                    INTO_BOTH(dilation)),
+    WORKLOAD_INTEGER("filters", 1048576, "64", "output channels", INTO(filters)),
     WORKLOAD_LATER_SERIES("fusion", fusion_words, "auto",
-                          "bias and activation in the kernel of the convolution, or after it"),
-    WORKLOAD_INTEGER("groups", 1048576, "1", "channel groups; must divide channels and filters"),
-    WORKLOAD_INTEGER("height", 16777216, "112", "input pixels"),
-    WORKLOAD_IMPLEMENTATION(conv2d_implementation_words, "auto: the device's best library"),
-    WORKLOAD_PIXELS("kernel", PARAMETER_EXTENT, 1, "3", "pixels, height or heightxwidth"),
+                          "bias and activation in the kernel of the convolution, or after it",
+                          INTO(fusion)),
+    WORKLOAD_INTEGER("groups", 1048576, "1", "channel groups; must divide channels and filters",
+                     INTO(groups)),
+    WORKLOAD_INTEGER("height", 16777216, "112", "input pixels", INTO(height)),
+    WORKLOAD_IMPLEMENTATION(conv2d_implementation_words, "auto: the device's best library",
+                            INTO(implementation)),
+    WORKLOAD_PIXELS("kernel", PARAMETER_EXTENT, 1, "3", "pixels, height or heightxwidth",
+                    INTO_BOTH(kernel)),
     WORKLOAD_LAUNCH,
     WORKLOAD_SERIES("layout", layout_words, "nhwc",
-                    "order of the tensors' dimensions; auto: the faster one"),
+                    "order of the tensors' dimensions; auto: the faster one", INTO(layout)),
     WORKLOAD_PIXELS("padding", PARAMETER_PADDING, 0, "same",
                     "pixels on each side, or before:after; height or heightxwidth, as 1:2x0:1; "
-                    "same: half the kernel, valid: none"),
+                    "same: half the kernel, valid: none", INTO_BOTH(pad)),
     WORKLOAD_PASS(conv2d_pass_words, "what is computed"),
     WORKLOAD_PRECISION_LOW("of the tensors and the multiplications"),
-    WORKLOAD_PIXELS("stride", PARAMETER_STEP, 1, "2", "pixels, height or heightxwidth"),
-    WORKLOAD_INTEGER("width", 16777216, "112", "input pixels"),
+    WORKLOAD_PIXELS("stride", PARAMETER_STEP, 1, "2", "pixels, height or heightxwidth",
+                    INTO_BOTH(stride)),
+    WORKLOAD_INTEGER("width", 16777216, "112", "input pixels", INTO(width)),
 };
 /* clang-format on */
 
@@ -97,37 +105,13 @@ int64_t conv2d_outputs_of(int64_t input, int64_t padding, int64_t extent, int64_
 
 struct conv2d conv2d_from(const struct config *config)
 {
-    const struct value kernel = config_value(config, "kernel");
-    const struct value padding = config_value(config, "padding");
-    const struct value stride = config_value(config, "stride");
-    const struct value dilation = config_value(config, "dilation");
-    struct conv2d s = {
-        .batch = config_value(config, "batch").first,
-        .height = config_value(config, "height").first,
-        .width = config_value(config, "width").first,
-        .channels = config_value(config, "channels").first,
-        .filters = config_value(config, "filters").first,
-        .kernel_height = kernel.first,
-        .kernel_width = kernel.second,
-        .stride_height = stride.first,
-        .stride_width = stride.second,
-        .dilation_height = dilation.first,
-        .dilation_width = dilation.second,
-        .groups = config_value(config, "groups").first,
-        .layout = (enum layout)config_value(config, "layout").first,
-        .precision = config_precision(config),
-        .pass = (enum conv2d_pass)config_value(config, "pass").first,
-        .bias = config_value(config, "bias").first,
-        .activation = (enum activation)config_value(config, "activation").first,
-        .fusion = (enum fusion)config_value(config, "fusion").first,
-        .implementation = config_word(config, ROLE_IMPLEMENTATION),
-        .algorithm = config_word(config, ROLE_ALGORITHM),
-    };
+    struct conv2d s = {0};
+    config_shape(config, &s);
     s.out_height =
-        conv2d_outputs_of(s.height, padding.first, s.dilation_height * (s.kernel_height - 1) + 1,
+        conv2d_outputs_of(s.height, s.pad_height, s.dilation_height * (s.kernel_height - 1) + 1,
                           s.stride_height, &s.pad_height, &s.after_height);
     s.out_width =
-        conv2d_outputs_of(s.width, padding.second, s.dilation_width * (s.kernel_width - 1) + 1,
+        conv2d_outputs_of(s.width, s.pad_width, s.dilation_width * (s.kernel_width - 1) + 1,
                           s.stride_width, &s.pad_width, &s.after_width);
     return s;
 }

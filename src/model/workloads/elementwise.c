@@ -4,6 +4,7 @@
 
 #include "model/reference.h"
 
+#define SHAPE struct elementwise
 /* clang-format off */
 static const char *const elementwise_implementation_words[] = {"auto", "cudnn", "onednn", "plain",
                                                                NULL};
@@ -12,23 +13,17 @@ static const char *const elementwise_operation_words[] = {"relu", "sigmoid", "ta
 
 static const struct parameter elementwise_parameters[] = {
     WORKLOAD_CACHE,
-    WORKLOAD_INTEGER("elements", 68719476736, "16777216", "independent values"),
+    WORKLOAD_INTEGER("elements", 68719476736, "16777216", "independent values", INTO(elements)),
     WORKLOAD_IMPLEMENTATION(elementwise_implementation_words, "auto: the device's best library"),
     WORKLOAD_LAUNCH,
     WORKLOAD_SERIES("operation", elementwise_operation_words, "relu",
-                    "function of each value; add: sum of two tensors, scale: times a constant"),
+                    "function of each value; add: sum of two tensors, scale: times a constant",
+                    INTO(operation)),
     WORKLOAD_PRECISION("of the tensors and the multiplications"),
 };
 /* clang-format on */
 
-struct elementwise elementwise_from(const struct config *config)
-{
-    return (struct elementwise){
-        .elements = config_value(config, "elements").first,
-        .operation = (enum elementwise_operation)config_value(config, "operation").first,
-        .precision = config_precision(config),
-    };
-}
+WORKLOAD_SHAPE(elementwise)
 
 static struct cost elementwise_cost(const struct config *config)
 {

@@ -5,6 +5,7 @@
 
 #include "model/reference.h"
 
+#define SHAPE struct linear
 /* clang-format off */
 static const char *const linear_activation_words[] = {"none", "relu", "gelu", NULL};
 static const char *const linear_fusion_words[] = {"auto", "fused", "separate", NULL};
@@ -15,38 +16,28 @@ static const char *const linear_implementation_words[] = {"auto", "cublaslt", "o
 
 static const struct parameter linear_parameters[] = {
     WORKLOAD_LATER_SERIES("accumulation", workload_accumulations, "wide",
-          "fp8 sums; wide: partial sums are added in fp32, fast: all are added in tensor units"),
+          "fp8 sums; wide: partial sums are added in fp32, fast: all are added in tensor units",
+          INTO(fast_sums)),
     WORKLOAD_SERIES("activation", linear_activation_words, "none",
-                    "function of each output; forward only"),
-    WORKLOAD_INTEGER("batch", 1048576, "512", "samples"),
-    WORKLOAD_SERIES("bias", workload_no_yes, "yes", "yes: adds a value for each output"),
+                    "function of each output; forward only", INTO(activation)),
+    WORKLOAD_INTEGER("batch", 1048576, "512", "samples", INTO(batch)),
+    WORKLOAD_SERIES("bias", workload_no_yes, "yes", "yes: adds a value for each output",
+                    INTO(bias)),
     WORKLOAD_CACHE,
     WORKLOAD_SERIES("fusion", linear_fusion_words, "auto",
-          "bias and activation in the product's kernel, or after it; auto: fused where it can be"),
-    WORKLOAD_IMPLEMENTATION(linear_implementation_words, "auto: the device's best library"),
-    WORKLOAD_INTEGER("inputs", 1048576, "1024", "input values of a sample"),
+          "bias and activation in the product's kernel, or after it; auto: fused where it can be",
+          INTO(fusion)),
+    WORKLOAD_IMPLEMENTATION(linear_implementation_words, "auto: the device's best library",
+                            INTO(implementation)),
+    WORKLOAD_INTEGER("inputs", 1048576, "1024", "input values of a sample", INTO(inputs)),
     WORKLOAD_LAUNCH,
-    WORKLOAD_INTEGER("outputs", 1048576, "4096", "output values of a sample"),
+    WORKLOAD_INTEGER("outputs", 1048576, "4096", "output values of a sample", INTO(outputs)),
     WORKLOAD_PASS(linear_pass_words, "what is computed"),
     WORKLOAD_PRECISION_LOW("of the tensors and the multiplications"),
 };
 /* clang-format on */
 
-struct linear linear_from(const struct config *config)
-{
-    return (struct linear){
-        .batch = config_value(config, "batch").first,
-        .inputs = config_value(config, "inputs").first,
-        .outputs = config_value(config, "outputs").first,
-        .bias = config_value(config, "bias").first,
-        .activation = (enum linear_activation)config_value(config, "activation").first,
-        .fusion = (enum linear_fusion)config_value(config, "fusion").first,
-        .pass = (enum linear_pass)config_value(config, "pass").first,
-        .precision = config_precision(config),
-        .implementation = config_word(config, ROLE_IMPLEMENTATION),
-        .fast_sums = config_value(config, "accumulation").first != 0,
-    };
-}
+WORKLOAD_SHAPE(linear)
 
 bool linear_has_epilogue(const struct linear *layer)
 {

@@ -4,16 +4,18 @@
 
 #include "model/reference.h"
 
+#define SHAPE struct loop
 /* clang-format off */
 static const char *const loop_implementation_words[] = {"auto", "plain", NULL};
 
 static const struct parameter compute_loop_parameters[] = {
     WORKLOAD_CACHE,
-    WORKLOAD_INTEGER("elements", 68719476736, "4194304", "independent values"),
+    WORKLOAD_INTEGER("elements", 68719476736, "4194304", "independent values",
+                     INTO(tiles)),
     WORKLOAD_IMPLEMENTATION(loop_implementation_words, "auto: plain"),
     WORKLOAD_LAUNCH,
     WORKLOAD_PRECISION("of the values and the multiply-adds"),
-    WORKLOAD_INTEGER("steps", 1048576, "4096", "multiply-adds for each value"),
+    WORKLOAD_INTEGER("steps", 1048576, "4096", "multiply-adds for each value", INTO(steps)),
 };
 
 static const struct parameter shared_loop_parameters[] = {
@@ -21,23 +23,18 @@ static const struct parameter shared_loop_parameters[] = {
     WORKLOAD_IMPLEMENTATION(loop_implementation_words, "auto: plain"),
     WORKLOAD_LAUNCH,
     WORKLOAD_PRECISION("of the values and the multiply-adds"),
-    WORKLOAD_INTEGER("steps", 1048576, "4096", "multiply-adds for each value"),
+    WORKLOAD_INTEGER("steps", 1048576, "4096", "multiply-adds for each value", INTO(steps)),
     WORKLOAD_INTEGER("tile", LOOP_TILE_MAX, "1024",
-                     "dependent values, in the shared memory of one block"),
-    WORKLOAD_INTEGER("tiles", 67108864, "4096", "independent tiles"),
+                     "dependent values, in the shared memory of one block", INTO(tile)),
+    WORKLOAD_INTEGER("tiles", 67108864, "4096", "independent tiles", INTO(tiles)),
 };
 /* clang-format on */
 
 struct loop loop_from(const struct config *config)
 {
-    bool shared = config->workload == &shared_loop_workload;
-    return (struct loop){
-        .shared = shared,
-        .tiles = config_value(config, shared ? "tiles" : "elements").first,
-        .tile = shared ? config_value(config, "tile").first : 1,
-        .steps = config_value(config, "steps").first,
-        .precision = config_precision(config),
-    };
+    struct loop s = {.tile = 1, .shared = config->workload == &shared_loop_workload};
+    config_shape(config, &s);
+    return s;
 }
 
 /* The factors lie between 1/2 and 1, so a unit in the last place is 2^-significand. */

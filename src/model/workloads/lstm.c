@@ -22,6 +22,7 @@ const struct lstm_cell lstm_cells[LSTM_KINDS] = {
     [LSTM_TANH] = {"tanh", 1, 1, {0, -1, -1, -1}, {0, -1, -1, -1}, 0, 0.0, 4.0},
 };
 
+#define SHAPE struct lstm
 /* clang-format off */
 static const char *const lstm_cell_words[] = {"lstm", "gru", "relu", "tanh", NULL};
 static const char *const lstm_implementation_words[] = {"auto", "cudnn", "onednn", "persistent",
@@ -32,40 +33,31 @@ static const char *const lstm_algorithm_words[] = {"auto", "standard", "persist-
 
 static const struct parameter lstm_parameters[] = {
     WORKLOAD_ALGORITHM(lstm_algorithm_words),
-    WORKLOAD_INTEGER("batch", 1048576, "16", "sequences"),
+    WORKLOAD_INTEGER("batch", 1048576, "16", "sequences", INTO(batch)),
     WORKLOAD_CACHE,
     WORKLOAD_LATER_SERIES("cell", lstm_cell_words, "lstm",
-                          "cell of the layers; relu, tanh: a plain RNN with this activation"),
-    WORKLOAD_INTEGER("directions", 2, "1", "1, or 2: bidirectional"),
-    WORKLOAD_INTEGER("features", 1048576, "32", "input width"),
-    WORKLOAD_INTEGER("hidden", 1048576, "16", "hidden width"),
-    WORKLOAD_IMPLEMENTATION(lstm_implementation_words, "auto: the device's best library"),
+                          "cell of the layers; relu, tanh: a plain RNN with this activation",
+                          INTO(kind)),
+    WORKLOAD_INTEGER("directions", 2, "1", "1, or 2: bidirectional", INTO(directions)),
+    WORKLOAD_INTEGER("features", 1048576, "32", "input width", INTO(features)),
+    WORKLOAD_INTEGER("hidden", 1048576, "16", "hidden width", INTO(hidden)),
+    WORKLOAD_IMPLEMENTATION(lstm_implementation_words, "auto: the device's best library",
+                            INTO(implementation)),
     WORKLOAD_LAUNCH,
-    WORKLOAD_INTEGER("layers", 1024, "1", "stacked layers"),
+    WORKLOAD_INTEGER("layers", 1024, "1", "stacked layers", INTO(layers)),
     WORKLOAD_PASS(workload_directions, "what is computed; backward excludes the forward pass"),
     WORKLOAD_PRECISION("of the tensors and the multiplications"),
     WORKLOAD_LATER_INTEGER("projection", 0, 1048576, "0",
-                           "width of an LSTM's projected output; 0: no projection"),
-    WORKLOAD_INTEGER("sequence", 65536, "16", "time steps"),
+                           "width of an LSTM's projected output; 0: no projection",
+                           INTO(projection)),
+    WORKLOAD_INTEGER("sequence", 65536, "16", "time steps", INTO(sequence)),
 };
 /* clang-format on */
 
 struct lstm lstm_from(const struct config *config)
 {
-    struct lstm s = {
-        .batch = config_value(config, "batch").first,
-        .sequence = config_value(config, "sequence").first,
-        .features = config_value(config, "features").first,
-        .hidden = config_value(config, "hidden").first,
-        .layers = config_value(config, "layers").first,
-        .directions = config_value(config, "directions").first,
-        .projection = config_value(config, "projection").first,
-        .kind = (enum lstm_kind)config_value(config, "cell").first,
-        .precision = config_precision(config),
-        .pass = (enum lstm_pass)config_value(config, "pass").first,
-        .implementation = config_word(config, ROLE_IMPLEMENTATION),
-        .algorithm = config_word(config, ROLE_ALGORITHM),
-    };
+    struct lstm s = {0};
+    config_shape(config, &s);
     s.cell = &lstm_cells[s.kind];
     s.output = s.projection ? s.projection : s.hidden;
     return s;

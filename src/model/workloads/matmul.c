@@ -2,34 +2,29 @@
 
 #include "model/reference.h"
 
+#define SHAPE struct matmul
 /* clang-format off */
 static const char *const matmul_implementation_words[] = {"auto", "cublaslt", "onednn", "plain",
                                                           NULL};
 
 static const struct parameter matmul_parameters[] = {
     WORKLOAD_LATER_SERIES("accumulation", workload_accumulations, "wide",
-          "fp8 sums; wide: partial sums are added in fp32, fast: all are added in tensor units"),
+          "fp8 sums; wide: partial sums are added in fp32, fast: all are added in tensor units",
+          INTO(fast_sums)),
     WORKLOAD_CACHE,
-    WORKLOAD_IMPLEMENTATION(matmul_implementation_words, "auto: the device's best library"),
-    WORKLOAD_INTEGER("k", 1048576, "1024", "columns of the first matrix, rows of the second"),
+    WORKLOAD_IMPLEMENTATION(matmul_implementation_words, "auto: the device's best library",
+                            INTO(implementation)),
+    WORKLOAD_INTEGER("k", 1048576, "1024", "columns of the first matrix, rows of the second",
+                     INTO(k)),
     WORKLOAD_LAUNCH,
-    WORKLOAD_INTEGER("m", 1048576, "1024", "rows of the first matrix and of the product"),
-    WORKLOAD_INTEGER("n", 1048576, "1024", "columns of the second matrix and of the product"),
+    WORKLOAD_INTEGER("m", 1048576, "1024", "rows of the first matrix and of the product", INTO(m)),
+    WORKLOAD_INTEGER("n", 1048576, "1024", "columns of the second matrix and of the product",
+                     INTO(n)),
     WORKLOAD_PRECISION_LOW("of the matrices and the multiplications"),
 };
 /* clang-format on */
 
-struct matmul matmul_from(const struct config *config)
-{
-    return (struct matmul){
-        .m = config_value(config, "m").first,
-        .n = config_value(config, "n").first,
-        .k = config_value(config, "k").first,
-        .precision = config_precision(config),
-        .implementation = config_word(config, ROLE_IMPLEMENTATION),
-        .fast_sums = config_value(config, "accumulation").first != 0,
-    };
-}
+WORKLOAD_SHAPE(matmul)
 
 bool matmul_by_columns(const struct matmul *shape)
 {

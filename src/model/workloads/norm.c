@@ -5,6 +5,7 @@
 
 #include "model/reference.h"
 
+#define SHAPE struct norm
 /* clang-format off */
 static const char *const norm_implementation_words[] = {"auto", "cudnn", "plain", NULL};
 static const char *const norm_operation_words[] = {"batch", "layer", NULL};
@@ -12,27 +13,20 @@ static const char *const norm_pass_words[] = {"forward", "training", "backward",
 
 static const struct parameter norm_parameters[] = {
     WORKLOAD_CACHE,
-    WORKLOAD_INTEGER("columns", 16777216, "1024", "channels, or features"),
+    WORKLOAD_INTEGER("columns", 16777216, "1024", "channels, or features", INTO(columns)),
     WORKLOAD_IMPLEMENTATION(norm_implementation_words, "auto: the device's best library"),
     WORKLOAD_LAUNCH,
     WORKLOAD_SERIES("operation", norm_operation_words, "layer",
-                    "batch: subtracts the mean of each column, layer: of each row"),
+                    "batch: subtracts the mean of each column, layer: of each row",
+                    INTO(operation)),
     WORKLOAD_PASS(norm_pass_words, "what is computed"),
     WORKLOAD_PRECISION("of the tensors and the multiplications"),
-    WORKLOAD_INTEGER("rows", 1073741824, "16384", "pixels of a batch, or tokens of its sequences"),
+    WORKLOAD_INTEGER("rows", 1073741824, "16384", "pixels of a batch, or tokens of its sequences",
+                     INTO(rows)),
 };
 /* clang-format on */
 
-struct norm norm_from(const struct config *config)
-{
-    return (struct norm){
-        .rows = config_value(config, "rows").first,
-        .columns = config_value(config, "columns").first,
-        .operation = (enum norm_operation)config_value(config, "operation").first,
-        .pass = (enum norm_pass)config_value(config, "pass").first,
-        .precision = config_precision(config),
-    };
-}
+WORKLOAD_SHAPE(norm)
 
 int64_t norm_statistics(const struct norm *s)
 {

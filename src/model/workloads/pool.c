@@ -4,54 +4,44 @@
 
 #include "model/reference.h"
 
+#define SHAPE struct pool
 /* clang-format off */
 static const char *const pool_implementation_words[] = {"auto", "cudnn", "onednn", "plain", NULL};
 static const char *const pool_layout_words[] = {"nhwc", "nchw", NULL};
 static const char *const pool_operation_words[] = {"max", "average", NULL};
 
 static const struct parameter pool_parameters[] = {
-    WORKLOAD_INTEGER("batch", 1048576, "16", "images"),
+    WORKLOAD_INTEGER("batch", 1048576, "16", "images", INTO(batch)),
     WORKLOAD_CACHE,
-    WORKLOAD_INTEGER("channels", 1048576, "64", "input channels"),
-    WORKLOAD_INTEGER("height", 65536, "112", "input pixels"),
+    WORKLOAD_INTEGER("channels", 1048576, "64", "input channels", INTO(channels)),
+    WORKLOAD_INTEGER("height", 65536, "112", "input pixels", INTO(height)),
     WORKLOAD_IMPLEMENTATION(pool_implementation_words, "auto: the device's best library"),
     WORKLOAD_LAUNCH,
-    WORKLOAD_SERIES("layout", pool_layout_words, "nhwc", "order of the tensors' dimensions"),
+    WORKLOAD_SERIES("layout", pool_layout_words, "nhwc", "order of the tensors' dimensions",
+                    INTO(layout)),
     WORKLOAD_SERIES("operation", pool_operation_words, "max",
-                    "value of a window; average: padding counts as zeros"),
+                    "value of a window; average: padding counts as zeros", INTO(operation)),
     WORKLOAD_PIXELS("padding", PARAMETER_PADDING, 0, "same",
                     "pixels on each side, or before:after; height or heightxwidth, as 1:2x0:1; "
-                    "same: half the window, valid: none"),
-    WORKLOAD_LATER_WORDS("pass", workload_directions, "forward", "what is computed", ROLE_PASS),
+                    "same: half the window, valid: none", INTO_BOTH(pad)),
+    WORKLOAD_LATER_WORDS("pass", workload_directions, "forward", ROLE_PASS, "what is computed",
+                         INTO(pass)),
     WORKLOAD_PRECISION("of the tensors and the multiplications"),
-    WORKLOAD_PIXELS("stride", PARAMETER_STEP, 1, "2", "pixels, height or heightxwidth"),
-    WORKLOAD_INTEGER("width", 65536, "112", "input pixels"),
-    WORKLOAD_PIXELS("window", PARAMETER_EXTENT, 1, "3", "pixels, height or heightxwidth"),
+    WORKLOAD_PIXELS("stride", PARAMETER_STEP, 1, "2", "pixels, height or heightxwidth",
+                    INTO_BOTH(stride)),
+    WORKLOAD_INTEGER("width", 65536, "112", "input pixels", INTO(width)),
+    WORKLOAD_PIXELS("window", PARAMETER_EXTENT, 1, "3", "pixels, height or heightxwidth",
+                    INTO_BOTH(window)),
 };
 /* clang-format on */
 
 struct pool pool_from(const struct config *config)
 {
-    struct value window = config_value(config, "window");
-    const struct value padding = config_value(config, "padding");
-    const struct value stride = config_value(config, "stride");
-    struct pool s = {
-        .batch = config_value(config, "batch").first,
-        .height = config_value(config, "height").first,
-        .width = config_value(config, "width").first,
-        .channels = config_value(config, "channels").first,
-        .window_height = window.first,
-        .window_width = window.second,
-        .stride_height = stride.first,
-        .stride_width = stride.second,
-        .layout = (enum layout)config_value(config, "layout").first,
-        .operation = (enum pool_operation)config_value(config, "operation").first,
-        .pass = (enum pool_pass)config_value(config, "pass").first,
-        .precision = config_precision(config),
-    };
-    s.out_height = conv2d_outputs_of(s.height, padding.first, s.window_height, s.stride_height,
+    struct pool s = {0};
+    config_shape(config, &s);
+    s.out_height = conv2d_outputs_of(s.height, s.pad_height, s.window_height, s.stride_height,
                                      &s.pad_height, &s.after_height);
-    s.out_width = conv2d_outputs_of(s.width, padding.second, s.window_width, s.stride_width,
+    s.out_width = conv2d_outputs_of(s.width, s.pad_width, s.window_width, s.stride_width,
                                     &s.pad_width, &s.after_width);
     return s;
 }

@@ -4,30 +4,24 @@
 
 #include "model/reference.h"
 
+#define SHAPE struct softmax
 /* clang-format off */
 static const char *const softmax_implementation_words[] = {"auto", "cudnn", "onednn", "plain",
                                                            NULL};
 
 static const struct parameter softmax_parameters[] = {
     WORKLOAD_CACHE,
-    WORKLOAD_INTEGER("columns", 16777216, "4096", "values of a row, whose results add up to 1"),
+    WORKLOAD_INTEGER("columns", 16777216, "4096", "values of a row, whose results add up to 1",
+                     INTO(columns)),
     WORKLOAD_IMPLEMENTATION(softmax_implementation_words, "auto: the device's best library"),
     WORKLOAD_LAUNCH,
     WORKLOAD_PASS(workload_directions, "what is computed"),
     WORKLOAD_PRECISION("of the tensors and the multiplications"),
-    WORKLOAD_INTEGER("rows", 1073741824, "4096", "independent rows"),
+    WORKLOAD_INTEGER("rows", 1073741824, "4096", "independent rows", INTO(rows)),
 };
 /* clang-format on */
 
-struct softmax softmax_from(const struct config *config)
-{
-    return (struct softmax){
-        .rows = config_value(config, "rows").first,
-        .columns = config_value(config, "columns").first,
-        .pass = (enum softmax_pass)config_value(config, "pass").first,
-        .precision = config_precision(config),
-    };
-}
+WORKLOAD_SHAPE(softmax)
 
 static struct cost softmax_cost(const struct config *config)
 {
