@@ -14,11 +14,9 @@
 #include "model/quantity.h"
 #include "model/workload.h"
 #include "model/workloads/conv2d.h"
-#include "model/workloads/elementwise.h"
 #include "model/workloads/linear.h"
 #include "model/workloads/lstm.h"
 #include "model/workloads/norm.h"
-#include "model/workloads/pool.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -219,18 +217,7 @@ cudaError_t kernel_compute_loop(enum precision precision, void *y, const void *x
 cudaError_t kernel_shared_loop(enum precision precision, void *y, const void *x, int64_t tiles,
                                int tile, int steps, cudaStream_t stream);
 
-/* elementwise.cu, pool.cu, softmax.cu, norm.cu: workloads of src/model/workloads/, written from the
- * definition. */
-
-/* w is NULL if the operation has one input. */
-cudaError_t kernel_elementwise(enum precision precision, enum elementwise_operation operation,
-                               void *y, const void *x, const void *w, int64_t count,
-                               cudaStream_t stream);
-
-cudaError_t kernel_pool(const struct pool *shape, void *y, const void *x, cudaStream_t stream);
-/* An average pool does not read x. */
-cudaError_t kernel_pool_gradient(const struct pool *shape, void *dx, const void *x, const void *dy,
-                                 cudaStream_t stream);
+/* softmax.cu, norm.cu: workloads of src/model/workloads/, written from the definition. */
 
 /* y may be x. sequence > 0: the causal mask of attention. Row i belongs to query i % sequence,
  * which sees the columns up to its own number; all later columns become 0. */

@@ -8,31 +8,13 @@
 struct elementwise_work {
     struct tensor_work tensors;
     struct elementwise shape;
-    /* members of implementation cudnn only; NULL: not used by the operation */
+    /* NULL: not used by the operation */
     cudnnTensorDescriptor_t descriptor; /* shape of all tensors */
     cudnnActivationDescriptor_t activation;
     cudnnOpTensorDescriptor_t sum;
 };
 
 TENSOR_SHAPE(elementwise)
-
-static enum status plain_iterate(struct gpu *gpu, struct work *work, struct error *error)
-{
-    const struct elementwise_work *e = (const struct elementwise_work *)work;
-    const struct tensor_work *t = &e->tensors;
-    return CUDA(kernel_elementwise(e->shape.precision, e->shape.operation, t->result[TENSOR_OUTPUT],
-                                   t->input[TENSOR_INPUT], t->input[TENSOR_WEIGHT],
-                                   e->shape.elements, gpu->stream));
-}
-
-const struct tensor_routine elementwise_plain = {
-    .bytes = sizeof(struct elementwise_work),
-    .algorithm = "thread-per-element",
-    .shape = elementwise_shape,
-    .iterate = plain_iterate,
-};
-
-/* ---- cuDNN ---- */
 
 /* With more elements every operation except the scaling returns CUDNN_STATUS_EXECUTION_FAILED. */
 static enum status elements_check(const struct gpu *gpu, const struct config *config,
@@ -42,7 +24,7 @@ static enum status elements_check(const struct gpu *gpu, const struct config *co
     const double most = s.operation == ELEMENTWISE_SCALE ? INT_MAX : 2147482624;
     (void)gpu;
     return count_check("cuDNN's kernels count", "elements", (double)s.elements, most,
-                       "implementation = plain has no such bound", error);
+                       "measure fewer", error);
 }
 
 static enum status cudnn_open(struct gpu *gpu, const struct config *config, struct work *work,

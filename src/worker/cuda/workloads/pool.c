@@ -7,7 +7,6 @@
 struct pool_work {
     struct tensor_work tensors;
     struct pool shape;
-    /* members of implementation cudnn only */
     cudnnTensorDescriptor_t x_descriptor, y_descriptor;
     cudnnPoolingDescriptor_t pooling;
     void *y; /* output of the forward pass, for the backward pass; owned */
@@ -18,29 +17,9 @@ static void pool_shape(const struct config *config, struct work *work, struct te
 {
     struct pool_work *p = (struct pool_work *)work;
     p->shape = pool_from(config);
-    if (p->tensors.routine == &pool_cudnn && p->shape.pass == POOL_BACKWARD)
+    if (p->shape.pass == POOL_BACKWARD)
         tensors->read[TENSOR_INPUT] = tensors->written[TENSOR_INPUT];
 }
-
-static enum status plain_iterate(struct gpu *gpu, struct work *work, struct error *error)
-{
-    const struct pool_work *p = (const struct pool_work *)work;
-    const struct tensor_work *t = &p->tensors;
-    if (p->shape.pass == POOL_FORWARD)
-        return CUDA(
-            kernel_pool(&p->shape, t->result[TENSOR_OUTPUT], t->input[TENSOR_INPUT], gpu->stream));
-    return CUDA(kernel_pool_gradient(&p->shape, t->result[TENSOR_INPUT], t->input[TENSOR_INPUT],
-                                     t->input[TENSOR_OUTPUT], gpu->stream));
-}
-
-const struct tensor_routine pool_plain = {
-    .bytes = sizeof(struct pool_work),
-    .algorithm = "thread-per-element",
-    .shape = pool_shape,
-    .iterate = plain_iterate,
-};
-
-/* ---- cuDNN ---- */
 
 static enum status cudnn_forward(struct gpu *gpu, const struct pool_work *p, void *y,
                                  struct error *error)
@@ -50,7 +29,7 @@ static enum status cudnn_forward(struct gpu *gpu, const struct pool_work *p, voi
                                      cudnn_zero(p->shape.precision), p->y_descriptor, y));
 }
 
-/* NaNs do not propagate, as in the plain kernel. */
+/* NaNs do not propagate. */
 static enum status cudnn_open(struct gpu *gpu, const struct config *config, struct work *work,
                               struct record *record, struct error *error)
 {
@@ -67,8 +46,7 @@ static enum status cudnn_open(struct gpu *gpu, const struct config *config, stru
     const double y_bytes = (double)precision_info[s->precision].bytes * (double)pool_y_size(s);
     (void)config, (void)record;
     if (s->pad_height != s->after_height || s->pad_width != s->after_width)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "cuDNN pads both sides alike; implementation = plain does not");
+        return error_set(error, STATUS_UNSUPPORTED, "cuDNN pads both sides alike");
     TRY(cudnn_tensor_create(s->precision, &x, &p->x_descriptor, error));
     TRY(cudnn_tensor_create(s->precision, &y, &p->y_descriptor, error));
     TRY(CUDNN(cudnnCreatePoolingDescriptor(&p->pooling)));

@@ -18,7 +18,6 @@
     ROW("conv2d", "tiled", conv2d_tiled, NULL)                                                     \
     ROW("conv2d", "plain", conv2d_plain, NULL)                                                     \
     ROW("elementwise", "cudnn", elementwise_cudnn, NULL)                                           \
-    ROW("elementwise", "plain", elementwise_plain, NULL)                                           \
     ROW("linear", "cublaslt", linear_cublaslt, NULL)                                               \
     ROW("linear", "plain", linear_plain, NULL)                                                     \
     ROW("lstm", "cudnn", lstm_cudnn, NULL)                                                         \
@@ -29,7 +28,6 @@
     ROW("norm", "cudnn", norm_cudnn_layer, NULL)                                                   \
     ROW("norm", "plain", norm_plain, NULL)                                                         \
     ROW("pool", "cudnn", pool_cudnn, NULL)                                                         \
-    ROW("pool", "plain", pool_plain, NULL)                                                         \
     ROW("shared-loop", "plain", loop_plain, NULL)                                                  \
     ROW("softmax", "cudnn", softmax_cudnn, NULL)                                                   \
     ROW("softmax", "plain", softmax_plain, NULL)
