@@ -252,8 +252,11 @@ static const struct key keys[] = {
     {"only_sustained", ROOF, FLAG, AT(only_sustained), .brief = true},
     {"energy", ROOF | 1 << REQUEST_ROOFS, FLAG, AT(peaks.energy), .brief = true},
     {"keep_busy", ROOF, FLAG, AT(keep_busy)},
-    {"operation", LINKS, WORD, AT(link), TEXTS(link_operation_name, LINK_OPERATIONS)},
-    {"devices", LINKS, TEXT, AT(devices)},
+    {"devices", LINKS, TEXT, AT(link.devices)},
+    {"members", LINKS, INTEGER, AT(link.members), .maximum = INT_MAX},
+    {"place", LINKS, INTEGER, AT(link.place), .maximum = INT_MAX},
+    {"id", LINKS, TEXT, AT(link.id)},
+    {"peers", LINKS, TEXT, AT(link.peers)},
     {"configuration", MEASURE, CONFIG, AT(config),
      .required_text = "\"configuration\", e.g. \"conv2d batch=16\""},
     {"seed", MEASURE, SEED, AT(seed)},
@@ -422,6 +425,8 @@ char *reply_encode(const struct reply *reply)
                               json_integer(reply->visible.address[i]));
     if (reply->kind == REPLY_DEVICE)
         json_object_set_new(object, "device", device_encode(&reply->device));
+    if (reply->id[0])
+        json_object_set_new(object, "id", json_string(reply->id));
     if (reply->kind == REPLY_ROOFS) {
         const struct key found = {NAMES(roof_kinds, ROOF_KINDS)};
         json_object_set_new(object, "roofs", words_encode(&found, reply->found));
@@ -482,11 +487,13 @@ static enum status decode_body(const json_t *object, struct json_text line, stru
     const char *configuration = json_string_value(json_object_get(object, "configuration"));
     const char *status_word = json_string_value(json_object_get(object, "status"));
     const char *text = json_string_value(json_object_get(object, "text"));
+    const char *id = json_string_value(json_object_get(object, "id"));
     int status;
     switch (reply->kind) {
     case REPLY_DEVICES:
         return decode_devices(object, reply, error);
     case REPLY_DEVICE:
+        snprintf(reply->id, sizeof reply->id, "%s", id ? id : "");
         TRY(device_decode(json_member(line, "device"), &reply->device, error));
         return device_check(&reply->device, error);
     case REPLY_ROOFS:

@@ -11,7 +11,9 @@
  *     {"op":"release"}                                  -> {"reply":"roofs","roofs":[]}
  *     {"op":"roofs", ... as tune, "sustained":true,"energy":true}
  *                                                       -> {"reply":"device","device":{...}}
- *     {"op":"links","operation":"copy","devices":"GPU-1,GPU-2"}
+ *     {"op":"links","devices":"GPU-1,GPU-2"}            -> {"reply":"device","device":{...}}
+ *     {"op":"links","devices":"GPU-1","members":4}      -> {"reply":"device","id":"07...",...}
+ *     {"op":"links","devices":"GPU-1","members":4,"place":2,"id":"07...","peers":"3,-1,1"}
  *                                                       -> {"reply":"device","device":{...}}
  *     {"op":"measure","configuration":"conv2d batch=16 ...","seed":1,"warmup":5,"iterations":20,
  *      "stop":0.005,"min_time":0.5,"max_time":15,"counters":"auto","kernels":false,
@@ -32,8 +34,10 @@
  * also repeats the work until its energy is known. "keep_busy" continues the work after the reply
  *   until the next request.
  * - release: frees the memory of the roofs. roofs: tune, roof for each roof alone, and release.
- * - links: needs a process that has opened no device. Without `devices` it measures all devices
- *   that the process sees.
+ * - links: needs a process that has opened no device for rows. Without `devices` it measures all
+ *   devices that the process sees. Without "members" it copies between them. With "members" but no
+ *   "id" it makes an id of NCCL. Each member then gets this id: it exchanges with its peer of each
+ *   round, and takes part in the operations of all members.
  * - measure: measures one row. "count_later" lets the row wait, timed and traced, so that counters
  *   are collected for several rows together; the reply is then "timed". Rows without anything to
  *   count never wait, nor do rows of a device that counts them one by one.
@@ -119,9 +123,8 @@ struct request {
     bool sustained;      /* roof, roofs: measure compute roofs again once the clock has settled */
     bool only_sustained; /* roof: omit the burst */
     bool keep_busy;      /* roof: continue the work until the next request */
-    enum link_operation link; /* links */
-    char devices[4096];       /* links: UUIDs, separated by commas; "": all */
-    struct config config;     /* measure; canonical text in JSON */
+    struct link_order link; /* links */
+    struct config config;   /* measure; canonical text in JSON */
     struct measure_settings measure;
     uint64_t seed;
     struct algorithm algorithm; /* measure: result of an earlier search; not known: search */
@@ -164,6 +167,7 @@ struct reply {
     int64_t count;
     struct visible visible; /* devices */
     struct device device;
+    char id[LINK_ID];       /* device, of links: id of NCCL; else "" */
     bool found[ROOF_KINDS]; /* roofs */
     struct roof roof;
     struct record record; /* owned: reply_clear */

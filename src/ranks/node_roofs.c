@@ -8,11 +8,13 @@
  * its neighbours measure alone. Waiting ranks sleep. */
 #include "ranks/node_roofs.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "ranks/links.h"
 #include "ranks/liveness.h"
 #include "ranks/progress.h"
 
@@ -28,13 +30,13 @@ struct node {
     struct executor *executor;
     const struct node_roofs_settings *settings;
     const struct log *log;
-    MPI_Comm comm;
+    MPI_Comm comm, all; /* all: of the job, if links are measured */
     int rank, count;
     bool leaving;   /* leave early: a rank was interrupted or timed out */
     bool abandoned; /* timed out: a collective call is pending, no other may follow */
     struct {
         double moment, interrupted;
-    } own, all; /* arguments of node_wait: this rank's; the maximum over the node */
+    } own, latest; /* arguments of node_wait: this rank's; the maximum over the node */
 
     struct device device;   /* executor's device with the roofs so far */
     int device_kind;        /* index into device_kinds */
@@ -73,11 +75,11 @@ static double node_wait(struct node *node, double moment)
     MPI_Request request;
     node->own.moment = moment;
     node->own.interrupted = *node->settings->wait_limit.signal != 0;
-    MPI_Iallreduce(&node->own, &node->all, 2, MPI_DOUBLE, MPI_MAX, node->comm, &request);
+    MPI_Iallreduce(&node->own, &node->latest, 2, MPI_DOUBLE, MPI_MAX, node->comm, &request);
     if (!node_await(node, request))
         return moment;
-    node->leaving = node->all.interrupted > 0;
-    return node->all.moment;
+    node->leaving = node->latest.interrupted > 0;
+    return node->latest.moment;
 }
 
 /* ---- tuning ---- */
@@ -427,7 +429,7 @@ static void sustain_together(struct node *node, int device_kind)
     stop_busy_work(node);
 }
 
-/* ---- links ---- */
+/* ---- a node ---- */
 
 /* Logs the duration of a part. */
 static void log_part(struct node *node, const char *part)
@@ -439,54 +441,7 @@ static void log_part(struct node *node, const char *part)
     node->part_began = now;
 }
 
-/* Runs on the node's first rank. Uses a separate process, which sees all devices: a rank's worker
- * may see only one. */
-static void call_links(struct node *node, const struct device *devices)
-{
-    struct request request = request_default(REQUEST_LINKS);
-    struct worker_process *separate = NULL;
-    enum status status = STATUS_OK;
-    size_t used = 0;
-    for (int i = 0; devices && i < node->count && used < sizeof request.devices; ++i)
-        if (device_is_open(&devices[i]) && strcmp(devices[i].kind, node->device.kind) == 0)
-            used += (size_t)snprintf(request.devices + used, sizeof request.devices - used, "%s%s",
-                                     used ? "," : "", devices[i].uuid);
-    for (int i = 0; i < LINK_OPERATIONS && status != STATUS_UNSUPPORTED; ++i) {
-        struct reply reply;
-        struct error error;
-        request.link = (enum link_operation)i;
-        reply_init(&reply);
-        status = executor_call_separate(node->executor, &separate, &request, REPLY_DEVICE,
-                                        tune_timeouts * node->settings->timeout, &reply, &error);
-        if (status)
-            log_print(node->log, LOG_WARNING, "%s: no links, %s: %s", node->device.hostname,
-                      link_operation_name[i], error.text);
-        for (int64_t j = 0; j < reply.device.link_count; ++j)
-            device_add_link(&node->device, &reply.device.links[j]);
-        reply_clear(&reply);
-    }
-    worker_process_destroy(separate);
-}
-
-static void measure_links(struct node *node, const struct guard_settings *bound)
-{
-    enum { SIZE = sizeof(struct device) };
-    void *memory = calloc((size_t)node->count, SIZE);
-    struct device *devices = memory_require(node->comm, memory, "the links of a node");
-    struct guard *guard = guard_begin(bound);
-    MPI_Gather(&node->device, SIZE, MPI_BYTE, devices, SIZE, MPI_BYTE, 0, node->comm);
-    guard_end(guard);
-    log_print(node->log, LOG_INFO, "measuring the links of this node");
-    if (node->rank == 0)
-        call_links(node, devices);
-    free(devices);
-    node_wait(node, 0);
-    log_part(node, "links");
-}
-
-/* ---- a node ---- */
-
-/* Splits `comm` by nodes. */
+/* Splits `comm` by nodes: ranks that share memory and the name of the host. */
 static struct node *node_create(MPI_Comm comm, struct executor *executor,
                                 const struct node_roofs_settings *settings, const struct log *log,
                                 const struct guard_settings *bound)
@@ -498,7 +453,15 @@ static struct node *node_create(MPI_Comm comm, struct executor *executor,
                           .log = log,
                           .device = *executor_device(executor),
                           .device_kind = (int)(executor_kind(executor) - device_kinds)};
-    MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node->comm);
+    MPI_Comm shared;
+    unsigned hash = 0;
+    for (const char *c = node->device.hostname; *c; ++c)
+        hash = hash * 31 + (unsigned char)*c;
+    MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &shared);
+    MPI_Comm_split(shared, (int)(hash & INT_MAX), 0, &node->comm);
+    MPI_Comm_free(&shared);
+    if (settings->request.links)
+        MPI_Comm_dup(comm, &node->all);
     MPI_Comm_rank(node->comm, &node->rank);
     MPI_Comm_size(node->comm, &node->count);
     guard_end(guard);
@@ -586,15 +549,18 @@ void node_roofs_measure(MPI_Comm comm, struct executor *executor,
         device_order_roofs(&node->device);
         warn_of_disturbed(node);
     }
-    if (settings->request.links && !node->leaving)
-        node_wait(node, 0);
-    if (settings->request.links && !node->leaving)
-        measure_links(node, &bound);
+    if (settings->request.links &&
+        !links_measure(node->all, node->comm, executor, &settings->wait_limit, node->leaving, log,
+                       &node->device))
+        node->abandoned = true;
+    log_part(node, "links");
     executor_set_roofs(executor, &node->device);
     if (node->abandoned)
         return;
     struct guard *guard = guard_begin(&bound);
     MPI_Comm_free(&node->comm);
+    if (settings->request.links)
+        MPI_Comm_free(&node->all);
     guard_end(guard);
     free(node);
 }

@@ -7,7 +7,7 @@
  *   cooling, the way to the host, and on CPUs the memory. An agreed moment starts the roof; devices
  *   stay busy until the last has its samples.
  * - Sustained: the fastest variants of each precision and unit run until the clock has settled.
- * - Links: the first rank of the node measures them, and stores them with its device.
+ * - Links: links.h.
  *
  * A worker that is lost or out of step is replaced; its roof is not repeated. */
 #pragma once

@@ -99,10 +99,10 @@ struct device_ops {
     enum status (*keep_busy)(struct device_state *state, int kind, bool (*more)(void *argument),
                              void *argument, struct error *error);
 
-    /* Measures links between the named devices, separated by commas, or between all visible ones,
-     * into *device. Call it before any other function. NULL: no links. */
-    enum status (*measure_links)(const char *devices, enum link_operation operation,
-                                 struct device *device, struct error *error);
+    /* Measures links into *device, or makes an id (LINK_ID bytes). No other function may have been
+     * called. NULL: no links. */
+    enum status (*measure_links)(const struct link_order *order, struct device *device, char *id,
+                                 struct error *error);
 
     /* Frees the memory of tune_roofs, and forgets the roofs. */
     void (*release_roofs)(struct device_state *state);

@@ -240,7 +240,7 @@ static enum status answer(struct worker *worker, const char *line, struct reply 
             return error_set(error, STATUS_UNSUPPORTED, "no links between devices of this kind");
         reply->kind = REPLY_DEVICE;
         strcpy(reply->device.uuid, "all");
-        return worker->ops->measure_links(request.devices, request.link, &reply->device, error);
+        return worker->ops->measure_links(&request.link, &reply->device, reply->id, error);
     case REQUEST_RELEASE:
         forget_roofs(worker);
         reply->kind = REPLY_ROOFS;

@@ -1,60 +1,47 @@
 #!/bin/sh
-# Links between the devices of a node: one worker that sees all devices measures them. The journal and the file have the
-# links.
+# Links between the ranks of a node and between nodes, by MPI. Ranks in UTS namespaces of their own are nodes to
+# roofsweep. The journal and the file have the links, and `compare` names a node whose pairs are all slow.
 . "$(dirname "$0")/lib.sh"
 [ "$(nproc)" -ge 2 ] || exit 77 # two ranks on one core are one device
-wrap_workers
-# The worker makes up two copies and an all-reduce as links. For all other requests it is the CPU worker.
-worker 'exec 3>&1
-while read -r line; do
-    case $line in
-    *\"op\":\"links\"*) printf "%s\n" "$line" >>asked ;;
-    *) printf "%s\n" "$line"; continue ;;
-    esac
-    case $line in
-    *\"copy\"*) printf "{\"reply\":\"device\",\"device\":{\"uuid\":\"all\",\"links\":[%s,%s]}}\n" \
-        "{\"operation\":\"copy\",\"from\":\"a\",\"to\":\"b\",\"devices\":2,\"bytes\":4e6,\"time\":1e-3,\"bandwidth\":4e9}" \
-        "{\"operation\":\"copy\",\"from\":\"b\",\"to\":\"a\",\"devices\":2,\"bytes\":8,\"time\":2e-6,\"bandwidth\":4e6}" >&3 ;;
-    *\"all-reduce\"*) printf "{\"reply\":\"device\",\"device\":{\"uuid\":\"all\",\"links\":[%s]}}\n" \
-        "{\"operation\":\"all-reduce\",\"devices\":2,\"nccl\":22803,\"bytes\":4e6,\"time\":2e-3,\"bandwidth\":2e9}" >&3 ;;
-    *) printf "{\"reply\":\"error\",\"status\":\"unsupported\",\"text\":\"no NCCL\"}\n" >&3 ;;
-    esac
-done | "$REAL"'
+unshare --uts true 2>/dev/null || exit 77
+# nodes RANKS_A_NODE RANKS ARGUMENTS...: as `run`, with ranks on nodes n0, n1, ...
+nodes() {
+    size=$1 ranks=$2
+    shift 2
+    # shellcheck disable=SC2016 # expanded in the rank
+    "$ROOFSWEEP_MPIRUN" -n "$ranks" --oversubscribe --bind-to none unshare --uts sh -c \
+        'hostname n$((OMPI_COMM_WORLD_RANK / $0)); exec "$@"' "$size" "$ROOFSWEEP_BIN/roofsweep" "$@"
+}
 batch=1 height=8 width=8 memory=l1 write_sweep sweep.ini
 sed -i 's/^condition = .*/&\nlinks = yes/' sweep.ini
 
-# links FILE SESSIONS: FILE has the links of SESSIONS sessions.
+# links FILE SESSIONS: FILE has the links of SESSIONS sessions of two nodes with a rank each.
 links() {
     python '
 import sys, netCDF4
+from collections import Counter
 data, sessions = netCDF4.Dataset(sys.argv[1]), int(sys.argv[2])
 words = data["link_operation"].flag_meanings.split()
-nodes = {node: str(key) for node, key in zip(data["device_node"][::-1], data["device_key"][::-1])}
-found = [(words[kind], str(start), str(end), float(time)) for kind, start, end, time in zip(
-    data["link_operation"][:], data["link_from"][:], data["link_to"][:], data["link_time"][:])]
-wanted = [("copy", "a", "b", 1e-3), ("copy", "b", "a", 2e-6), ("all-reduce", "", "", 2e-3)]
-assert sorted(found) == sorted(wanted * sessions), found
-owners = [nodes[node] for node in data["link_node"][:]]
-assert [node if start else -1 for node, start in zip(data["link_node"][:], data["link_from"][:])] == list(
-    data["link_node_to"][:])
-assert len(set(owners)) == sessions and all(key.endswith("/0") for key in owners), owners
+found = Counter((words[kind], int(node), int(count)) for kind, node, count in zip(
+    data["link_operation"][:], data["link_node_to"][:], data["link_nodes"][:]))
+hosts = [str(host) for host in data["node_hostname"][:]]
+assert hosts == ["n0", "n1"] * sessions, hosts
+assert list(data["device_node"][:]) == [*range(2 * sessions)], data["device_node"][:]
+wanted = Counter({(name, -1, 2): 4 * sessions for name in ("all-reduce", "all-gather", "send-receive")})
+wanted.update({("send-receive", 2 * session + 1, 2): 3 for session in range(sessions)})
+assert found == wanted, (found, wanted)
+assert set(data["link_node"][:]) == {*range(0, 2 * sessions, 2)} and (data["link_time"][:] > 0).all()
 ' "$@" || fail "$1"
 }
-expect 0 run 2 sweep.ini
-says "no links, all-gather: no NCCL"
-python 'import json; asked = [json.loads(line) for line in open("asked")]
-assert [line["operation"] for line in asked] == ["copy", "all-reduce", "all-gather"], asked
-assert all(len(set(line["devices"].split(","))) == 2 for line in asked), asked'
+expect 0 nodes 1 2 sweep.ini
 links sweep.nc 1
 
 # --resume after a kill before any row, and after a first session in which rank 0 alone measured a row.
 for owner in none /0; do
     mv sweep.nc.journal whole
     { grep -v '"kind":"record"' whole; grep '"kind":"record"' whole | grep "$owner\"" | head -n 1; } >sweep.nc.journal
-    sessions=$(grep -c '"kind":"record"' sweep.nc.journal || true)
-    expect 0 run 2 --resume sweep.ini
+    expect 0 nodes 1 2 --resume sweep.ini
     complete sweep.nc 4
-    links sweep.nc $((sessions + 1))
     ncdump sweep.nc >resumed
     expect 0 "$ROOFSWEEP_BIN/roofsweep" --gather sweep.nc.journal --overwrite
     ncdump sweep.nc | diff resumed - || fail "gathered again it is another file"
@@ -62,9 +49,22 @@ done
 post() {
     "$ROOFSWEEP_PYTHON" "$root/postproc/roofsweep-post" "$@"
 }
+rm sweep.nc*
+expect 0 nodes 1 2 sweep.ini
 sed 's/^batch = .*/batch = 3/' sweep.ini >other.ini
-expect 0 run 2 other.ini
+expect 0 nodes 1 2 other.ini
 expect 0 post merge sweep.nc other.nc --output all.nc
-links all.nc 3
+links all.nc 2
 expect 0 post roofs all.nc
-says "all-reduce"
+says "link send-receive with a node"
+
+# Node 1 of three is slow. Two ranks of a node have links of the node.
+export SLOW_RANK=1
+LD_PRELOAD=${LD_PRELOAD:+$LD_PRELOAD:}$ROOFSWEEP_BUILD/tests/libstop_in.so expect 0 nodes 1 3 sweep.ini -o slow.nc
+unset SLOW_RANK
+post compare slow.nc -q >output || true
+grep -q '^FAIL 1#1 n1, links.*link send-receive with a node .*, in all 2 pairs' output || { cat output; fail "n1 passes"; }
+[ "$(grep -c '^FAIL .*links' output)" = 1 ] || { cat output; fail "a healthy node fails"; }
+expect 0 nodes 2 2 sweep.ini -o one.nc
+expect 0 post roofs one.nc
+says "link all-reduce of 2 "

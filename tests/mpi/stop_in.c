@@ -2,6 +2,7 @@
  *
  * STOP_IN, STOP_RANK: rank STOP_RANK stops itself (SIGSTOP) at the first call that STOP_IN names;
  * so tests see sweeps in which a rank hangs inside MPI or just before it.
+ * SLOW_RANK: rank SLOW_RANK sleeps 50 ms in each MPI_Sendrecv.
  * EPOCH_SHIFT: seconds that are added to the date.
  * CLOCK_RATE: the monotonic clock runs CLOCK_RATE times as fast, so that a bound of 60 s passes in
  * seconds. With FAST_FROM the clock becomes fast at the moment that a file of this name exists. */
@@ -64,6 +65,17 @@ int MPI_Send(const void *data, int count, MPI_Datatype type, int to, int tag, MP
     if (++sent == 3)
         stop_in("reading");
     return PMPI_Send(data, count, type, to, tag, comm);
+}
+
+int MPI_Sendrecv(const void *sent, int count, MPI_Datatype type, int to, int tag, void *received,
+                 int received_count, MPI_Datatype received_type, int from, int received_tag,
+                 MPI_Comm comm, MPI_Status *status)
+{
+    const char *slow = getenv("SLOW_RANK"), *own = getenv("OMPI_COMM_WORLD_RANK");
+    if (slow && own && strcmp(slow, own) == 0)
+        usleep(50000);
+    return PMPI_Sendrecv(sent, count, type, to, tag, received, received_count, received_type, from,
+                         received_tag, comm, status);
 }
 
 /* A result file gets its name. */

@@ -41,7 +41,8 @@ TEST(requests_are_their_lines)
         "'prove':false,'sustained':false,'energy':true}",
         "{'op':'roof','name':'launch gap','condition':'together','start':1735689600.125,"
         "'sustained':false,'only_sustained':true,'energy':true,'keep_busy':true}",
-        "{'op':'links','operation':'all-gather','devices':'GPU-1,GPU-2'}",
+        "{'op':'links','devices':'GPU-1,GPU-2','members':0,'place':0}",
+        "{'op':'links','devices':'GPU-1','members':4,'place':1,'id':'07ff','peers':'3,-1,0'}",
         "{'op':'measure','configuration':'softmax cache=cold columns=7 implementation=plain "
         "pass=backward precision=fp64 rows=3','seed':-2,'warmup':2,'iterations':0,'stop':0.25,"
         "'min_time':1.0,'max_time':9.0,'repeat':7,'counters':'causes','kernels':true,"
@@ -91,6 +92,7 @@ TEST(links_round_trip)
     reply_init(&other);
     reply.kind = REPLY_DEVICE;
     strcpy(reply.device.uuid, "all");
+    strcpy(reply.id, "07ff");
     struct link link = {.operation = LINK_ALL_REDUCE, .devices = 4, .bytes = 8, .nccl = 22803};
     strcpy(link.from, "GPU-1");
     strcpy(link.to, "GPU-2");
@@ -100,6 +102,7 @@ TEST(links_round_trip)
     for (int i = 0; i <= LINKS_MAX; ++i)                                    /* one link too many */
         device_add_link(&reply.device, &link);
     pass_on(&reply, &other);
+    assert_string_equal(other.id, "07ff");
     assert_int_equal(other.device.link_count, LINKS_MAX);
     assert_memory_equal(&other.device.links[LINKS_MAX - 1], &link, sizeof link);
     reply_clear(&other);

@@ -1,16 +1,19 @@
-/* Bandwidths and latencies between GPUs.
+/* Bandwidths and latencies between GPUs: copies between the GPUs of this process, and NCCL with a
+ * process for each GPU.
  *
- * Each operation is enqueued on all devices while blocking kernels hold them, so that all begin
- * together; the time is that of the slowest device. Operations of NCCL are launched as a graph,
- * since short ones would have gaps in a stream; copies between devices cannot be captured. Every
- * result is compared with the exact values.
+ * Operations are enqueued while a blocking kernel holds the stream. With NCCL a short operation of
+ * the same members comes first, so that all begin together. NCCL's operations are launched as a
+ * graph, since short ones would have gaps in a stream; copies between devices cannot be captured.
+ * Every result is compared with the exact values.
  *
- * Without NCCL, or with fewer than two visible GPUs, the operation is STATUS_UNSUPPORTED with the
- * way out. The process measures nothing else: after a lost device it ends without cleaning up. */
+ * Without NCCL, or with fewer than two visible GPUs for copies, the request is STATUS_UNSUPPORTED
+ * with the way out. The process measures nothing else: after a lost device it ends without cleaning
+ * up. If another member is lost, NCCL waits for ever, and the rank ends this process. */
 #include "worker/cuda/links.h"
 
 #include <dlfcn.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,10 +23,14 @@
 #include "worker/gpu/vendor.h"
 
 /* The part of NCCL's interface that is used here, unchanged since version 2.7. */
-enum { NCCL_FLOAT = 7, NCCL_SUM = 0 };
+enum { NCCL_FLOAT = 7, NCCL_SUM = 0, NCCL_MAX = 2, NCCL_ID = (LINK_ID - 1) / 2 };
+struct nccl_id {
+    char bytes[NCCL_ID];
+};
 #define NCCL_FUNCTIONS(ROW)                                                                        \
     ROW(version, "ncclGetVersion", int *)                                                          \
-    ROW(init, "ncclCommInitAll", void **, int, const int *)                                        \
+    ROW(make_id, "ncclGetUniqueId", struct nccl_id *)                                              \
+    ROW(init, "ncclCommInitRank", void **, int, struct nccl_id, int)                               \
     ROW(destroy, "ncclCommDestroy", void *)                                                        \
     ROW(begin, "ncclGroupStart", void)                                                             \
     ROW(end, "ncclGroupEnd", void)                                                                 \
@@ -40,13 +47,16 @@ static const char *const nccl_names[] = {NCCL_FUNCTIONS(NAME)};
 
 struct links {
     struct link link; /* the measurement in progress */
-    int from, to;     /* devices of a copy */
-    int count;        /* number of devices */
+    int count;        /* number of open GPUs; 1 with NCCL */
+    int from, to;     /* GPUs of a copy; 0 with NCCL */
     struct gpu gpus[LINK_DEVICES];
-    struct graph *graphs[LINK_DEVICES];                /* owned; of NCCL's operations */
-    void *sent[LINK_DEVICES], *received[LINK_DEVICES]; /* owned */
-    void *comms[LINK_DEVICES];
-    struct fill fill; /* device i sends values[i] and the following ones */
+    struct graph *graph;   /* owned; of NCCL's operations */
+    void *sent, *received; /* owned; memory of `from` and `to` */
+    float *shared;         /* owned: two numbers that members of NCCL exchange; NULL: copies */
+    int members, place;    /* of NCCL */
+    int peer;              /* place of the other member of a pair; -1: all members */
+    void *comm;
+    struct fill fill; /* the device of place i sends values[i] and the following ones */
     struct nccl nccl;
 };
 
@@ -72,124 +82,140 @@ static enum status nccl_check(int code, struct error *error)
                                  "NCCL fails with code %d; NCCL_DEBUG=WARN says why", code);
 }
 
+/* Both members of a pair call this. */
+static int exchange(const struct links *links, void *sent, void *received, size_t count, int to,
+                    int from)
+{
+    const struct nccl *nccl = &links->nccl;
+    cudaStream_t stream = links->gpus[0].stream;
+    int code = nccl->begin();
+    if (code == 0)
+        code = nccl->send(sent, count, NCCL_FLOAT, to, links->comm, stream);
+    if (code == 0)
+        code = nccl->receive(received, count, NCCL_FLOAT, from, links->comm, stream);
+    const int ended = nccl->end();
+    return code ? code : ended;
+}
+
 static enum status enqueue(const struct links *links, size_t count, struct error *error)
 {
     const struct nccl *nccl = &links->nccl;
-    const int n = links->count;
+    const int n = links->members, place = links->place, peer = links->peer;
+    void *sent = links->sent, *received = links->received, *comm = links->comm;
+    cudaStream_t stream = links->gpus[links->from].stream;
     if (links->link.operation == LINK_COPY)
-        return CUDA(cudaMemcpyPeerAsync(links->received[links->to], links->to,
-                                        links->sent[links->from], links->from,
-                                        count * sizeof(float), links->gpus[links->from].stream));
-    int code = nccl->begin();
-    for (int i = 0; i < n && code == 0; ++i) {
-        void *sent = links->sent[i], *received = links->received[i], *comm = links->comms[i];
-        cudaStream_t stream = links->gpus[i].stream;
-        if (links->link.operation == LINK_ALL_REDUCE)
-            code = nccl->reduce(sent, received, count, NCCL_FLOAT, NCCL_SUM, comm, stream);
-        else if (links->link.operation == LINK_ALL_GATHER)
-            code = nccl->gather(sent, received, count / (size_t)n, NCCL_FLOAT, comm, stream);
-        else if ((code = nccl->send(sent, count, NCCL_FLOAT, (i + 1) % n, comm, stream)) == 0)
-            code = nccl->receive(received, count, NCCL_FLOAT, (i + n - 1) % n, comm, stream);
-    }
-    int ended = nccl->end();
-    return nccl_check(code ? code : ended, error);
+        return CUDA(cudaMemcpyPeerAsync(received, links->to, sent, links->from,
+                                        count * sizeof(float), stream));
+    if (links->link.operation == LINK_ALL_REDUCE)
+        return nccl_check(nccl->reduce(sent, received, count, NCCL_FLOAT, NCCL_SUM, comm, stream),
+                          error);
+    if (links->link.operation == LINK_ALL_GATHER)
+        return nccl_check(nccl->gather(sent, received, count / (size_t)n, NCCL_FLOAT, comm, stream),
+                          error);
+    return nccl_check(exchange(links, sent, received, count, peer < 0 ? (place + 1) % n : peer,
+                               peer < 0 ? (place + n - 1) % n : peer),
+                      error);
 }
 
-/* Waits for all devices. */
-static enum status finish(struct links *links, struct error *error)
+/* Enqueues a short operation that ends when all members have begun it. Sets the second shared
+ * number to the maximum of the first ones, or to that of the peer. */
+static enum status meet(const struct links *links, struct error *error)
 {
-    for (int i = 0; i < links->count; ++i)
-        TRY(vendor.synchronize(&links->gpus[i], error));
+    float *own = links->shared, *all = own + 1;
+    return nccl_check(links->peer < 0 ? links->nccl.reduce(own, all, 1, NCCL_FLOAT, NCCL_MAX,
+                                                           links->comm, links->gpus[0].stream)
+                                      : exchange(links, own, all, 1, links->peer, links->peer),
+                      error);
+}
+
+/* Raises *seconds to the greatest value of all members. */
+static enum status agree(struct links *links, double *seconds, struct error *error)
+{
+    float values[2] = {(float)*seconds};
+    if (!links->shared)
+        return STATUS_OK;
+    TRY(CUDA(cudaMemcpy(links->shared, values, sizeof *values, cudaMemcpyHostToDevice)));
+    TRY(meet(links, error));
+    TRY(vendor.synchronize(&links->gpus[0], error));
+    TRY(CUDA(cudaMemcpy(values, links->shared, sizeof values, cudaMemcpyDeviceToHost)));
+    *seconds = fmaxf(values[0], values[1]);
     return STATUS_OK;
 }
 
-/* Compares the last elements that each device received with their values; their sums are exact in
- * floating point. */
+/* Compares the last received elements with their values; their sums are exact in floating point. */
 static enum status verify(const struct links *links, size_t count, struct error *error)
 {
     enum { LAST = 1 << 14 };
     float found[LAST];
     const int64_t kind = links->link.operation;
-    const size_t n = (size_t)links->count, first = count > LAST ? count - LAST : 0;
+    const size_t n = (size_t)links->members, first = count > LAST ? count - LAST : 0;
     const size_t part = kind == LINK_ALL_GATHER ? count / n : count;
-    for (size_t i = 0; i < n; ++i) {
-        if (kind == LINK_COPY && (int)i != links->to)
-            continue;
-        TRY(CUDA(cudaMemcpy(found, (float *)links->received[i] + first,
-                            (count - first) * sizeof *found, cudaMemcpyDeviceToHost)));
-        for (size_t j = first; j < count; ++j) {
-            const size_t senders[LINK_OPERATIONS] = {[LINK_COPY] = (size_t)links->from,
-                                                     [LINK_ALL_GATHER] = j / part,
-                                                     [LINK_SEND_RECEIVE] = (i + n - 1) % n};
-            double sum = 0;
-            for (size_t k = 0; k < (kind == LINK_ALL_REDUCE ? n : 1); ++k)
-                sum += fill_value(links->fill, j % part + senders[kind] + k);
-            if ((double)found[j - first] != sum)
-                return error_set(error, STATUS_FAILED, "wrong data on GPU %zu", i);
-        }
+    const int before = (links->place + links->members - 1) % links->members;
+    TRY(CUDA(cudaMemcpy(found, (float *)links->received + first, (count - first) * sizeof *found,
+                        cudaMemcpyDeviceToHost)));
+    for (size_t j = first; j < count; ++j) {
+        const size_t senders[LINK_OPERATIONS] = {
+            [LINK_COPY] = (size_t)links->from,
+            [LINK_ALL_GATHER] = j / part,
+            [LINK_SEND_RECEIVE] = (size_t)(links->peer < 0 ? before : links->peer)};
+        double sum = 0;
+        for (size_t k = 0; k < (kind == LINK_ALL_REDUCE ? n : 1); ++k)
+            sum += fill_value(links->fill, j % part + senders[kind] + k);
+        if ((double)found[j - first] != sum)
+            return error_set(error, STATUS_FAILED, "wrong data");
     }
     return STATUS_OK;
 }
 
-/* Captures `repeat` operations of NCCL, in a graph for each device. */
+/* Captures `repeat` operations of NCCL. */
 static enum status capture(struct links *links, size_t count, int repeat, struct error *error)
 {
     struct error unused;
+    TRY(vendor.capture_begin(&links->gpus[0], error));
     enum status status = STATUS_OK;
-    for (int i = 0; i < links->count; ++i)
-        TRY(vendor.capture_begin(&links->gpus[i], error));
     for (int i = 0; i < repeat && status == STATUS_OK; ++i)
         status = enqueue(links, count, error);
-    for (int i = 0; i < links->count; ++i) {
-        enum status ended =
-            vendor.capture_end(&links->gpus[i], &links->graphs[i], status ? &unused : error);
-        status = status ? status : ended;
-    }
-    for (int i = 0; i < links->count && status == STATUS_OK; ++i)
-        status = vendor.graph_ready(links->graphs[i], error);
-    return status;
+    enum status ended =
+        vendor.capture_end(&links->gpus[0], &links->graph, status ? &unused : error);
+    TRY(status ? status : ended);
+    return vendor.graph_ready(links->graph, error);
 }
 
-/* Times `repeat` operations. *seconds: time of one operation on the slowest device. */
+/* Times `repeat` operations. *seconds: time of one operation. */
 static enum status sample(struct links *links, size_t count, int repeat, double *seconds,
                           struct error *error)
 {
-    const bool copies = links->link.operation == LINK_COPY;
+    struct gpu *gpu = &links->gpus[links->from];
     const double limit = 0.1; /* s, timeout of a host that waits for a device */
-    *seconds = 0;
-    for (int i = 0; i < links->count; ++i) {
-        TRY(CUDA(cudaSetDevice(i)));
-        TRY(vendor.block(&links->gpus[i], limit, error));
-        TRY(vendor.record(&links->gpus[i], 0, error));
-    }
-    for (int i = 0; i < (copies ? repeat : links->count); ++i)
-        TRY(copies ? enqueue(links, count, error)
-                   : vendor.graph_launch(&links->gpus[i], links->graphs[i], error));
-    for (int i = 0; i < links->count; ++i)
-        TRY(vendor.record(&links->gpus[i], 1, error));
-    for (int i = 0; i < links->count; ++i)
-        vendor.unblock(&links->gpus[i]);
-    TRY(finish(links, error));
-    for (int i = 0; i < links->count; ++i) {
-        double elapsed;
-        TRY(vendor.elapsed(&links->gpus[i], 0, 1, &elapsed, error));
-        *seconds = fmax(*seconds, elapsed / repeat);
-    }
+    TRY(CUDA(cudaSetDevice(links->from)));
+    TRY(vendor.block(gpu, limit, error));
+    TRY(links->shared ? meet(links, error) : STATUS_OK);
+    TRY(vendor.record(gpu, 0, error));
+    for (int i = 0; i < (links->graph ? 1 : repeat); ++i)
+        TRY(links->graph ? vendor.graph_launch(gpu, links->graph, error)
+                         : enqueue(links, count, error));
+    TRY(vendor.record(gpu, 1, error));
+    vendor.unblock(gpu);
+    TRY(vendor.synchronize(gpu, error));
+    TRY(vendor.elapsed(gpu, 0, 1, seconds, error));
+    *seconds /= repeat;
     return STATUS_OK;
 }
 
-/* Runs twice and verifies. *seconds: time of the second run. The first run loads code and connects,
- * which needs devices that are not blocked. */
+/* Runs twice and verifies. *seconds: time of the second run, the longest of all members. The first
+ * run loads code and connects, which needs devices that are not blocked. */
 static enum status rehearse(struct links *links, size_t count, double *seconds, struct error *error)
 {
+    struct gpu *gpu = &links->gpus[links->from];
     for (int i = 0; i < 2; ++i) {
-        TRY(finish(links, error));
+        TRY(vendor.synchronize(gpu, error));
         *seconds = clock_monotonic();
         TRY(enqueue(links, count, error));
     }
-    TRY(finish(links, error));
+    TRY(vendor.synchronize(gpu, error));
     *seconds = clock_monotonic() - *seconds;
-    return verify(links, count, error);
+    TRY(verify(links, count, error));
+    return agree(links, seconds, error);
 }
 
 /* Allocates buffers of the exact sizes: full of values to send, full of NaN to receive into. A
@@ -198,42 +224,37 @@ static enum status rehearse(struct links *links, size_t count, double *seconds, 
 static enum status buffers_open(struct links *links, size_t bytes, struct error *error)
 {
     const bool gathers = links->link.operation == LINK_ALL_GATHER;
-    const size_t sent = gathers ? bytes / (size_t)links->count : bytes;
-    for (int i = 0; i < links->count; ++i) {
-        struct gpu *gpu = &links->gpus[i];
-        if (links->link.operation == LINK_COPY && i != links->from && i != links->to)
-            continue;
-        TRY(CUDA(cudaSetDevice(i)));
-        TRY(CUDA(cudaMalloc(&links->sent[i], sent)));
-        TRY(CUDA(cudaMalloc(&links->received[i], bytes)));
-        TRY(CUDA(kernel_fill(PRECISION_FP32, links->sent[i], (int64_t)(sent / sizeof(float)),
-                             links->fill, i, gpu->stream)));
-        TRY(vendor.set(gpu, links->received[i], 0xff, bytes, error));
-    }
-    return STATUS_OK;
+    const size_t sent = gathers ? bytes / (size_t)links->members : bytes;
+    const int place = links->shared ? links->place : links->from;
+    TRY(CUDA(cudaSetDevice(links->to)));
+    TRY(CUDA(cudaMalloc(&links->received, bytes)));
+    TRY(vendor.set(&links->gpus[links->to], links->received, 0xff, bytes, error));
+    TRY(vendor.synchronize(&links->gpus[links->to], error));
+    TRY(CUDA(cudaSetDevice(links->from)));
+    TRY(CUDA(cudaMalloc(&links->sent, sent)));
+    return CUDA(kernel_fill(PRECISION_FP32, links->sent, (int64_t)(sent / sizeof(float)),
+                            links->fill, place, links->gpus[links->from].stream));
 }
 
 static void buffers_close(struct links *links)
 {
-    for (int i = 0; i < links->count; ++i) {
-        cudaFree(links->sent[i]);
-        cudaFree(links->received[i]);
-        links->sent[i] = links->received[i] = NULL;
-    }
+    cudaFree(links->sent);
+    cudaFree(links->received);
+    links->sent = links->received = NULL;
 }
 
-/* byte. The largest size comes first, to wake the devices up. Copies use every second size. */
+/* byte. The largest size comes first, to wake the devices up. Pairs use every second size. */
 static const size_t sizes[] = {1 << 30, 1 << 28, 1 << 24, 1 << 20, 1 << 16, 1};
 
 static enum status measure(struct links *links, struct device *device, struct error *error)
 {
     enum { SAMPLES = 5 };
-    const bool copies = links->link.operation == LINK_COPY;
+    const bool copies = !links->shared, pairs = copies || links->peer >= 0;
     const double length = copies ? 2e-3 : 10e-3; /* s */
     const double repeat_most =
         copies ? 100 : 400; /* number of operations that a blocked stream takes */
-    const size_t unit = 16 * (size_t)links->count; /* bytes: 16 of each device */
-    const size_t step = copies ? 2 : 1;
+    const size_t unit = 16 * (size_t)links->members; /* bytes: 16 of each device */
+    const size_t step = pairs ? 2 : 1;
     for (size_t i = step - 1; i < sizeof sizes / sizeof *sizes; i += step) {
         const size_t bytes = sizes[i] > unit ? sizes[i] / unit * unit : unit;
         double about, seconds[SAMPLES];
@@ -244,8 +265,8 @@ static enum status measure(struct links *links, struct device *device, struct er
             TRY(capture(links, bytes / sizeof(float), repeat, error));
         for (int j = 0; j < SAMPLES; ++j)
             TRY(sample(links, bytes / sizeof(float), repeat, &seconds[j], error));
-        for (int j = 0; j < links->count; ++j) /* must precede the end of the communicators */
-            vendor.graph_drop(links->graphs[j]);
+        vendor.graph_drop(links->graph); /* must precede the end of the communicator */
+        links->graph = NULL;
         buffers_close(links);
         links->link.bytes = (double)bytes;
         TRY(link_set_samples(&links->link, seconds, SAMPLES, error));
@@ -257,6 +278,8 @@ static enum status measure(struct links *links, struct device *device, struct er
 static enum status measure_copies(struct links *links, struct device *device, struct error *error)
 {
     struct cudaDeviceProp from, to;
+    links->link.operation = LINK_COPY;
+    links->link.devices = links->members = 2;
     for (int pair = 0; pair < links->count * links->count; ++pair) {
         int possible = 0;
         links->from = pair / links->count;
@@ -277,23 +300,56 @@ static enum status measure_copies(struct links *links, struct device *device, st
     return STATUS_OK;
 }
 
-/* NVLink multicast (NVLS) can leave all GPUs of a host out of service, so it is off. Two other
- * features are off, too: direct writes to other GPUs' buffers, and registered buffers. Training
- * jobs with a process for each GPU use neither. */
-static enum status measure_nccl(struct links *links, struct device *device, struct error *error)
+/* Exchanges with each peer in turn; all members begin a round together. Without peers all members
+ * run the operations of all. */
+static enum status measure_members(struct links *links, const struct link_order *order,
+                                   struct device *device, struct error *error)
 {
+    char *end = NULL;
     int version = 0;
-    setenv("NCCL_NVLS_ENABLE", "0", 1);
-    setenv("NCCL_P2P_DIRECT_DISABLE", "1", 1);
-    setenv("NCCL_GRAPH_REGISTER", "0", 1);
-    TRY(nccl_open(&links->nccl, error));
     TRY(nccl_check(links->nccl.version(&version), error));
     links->link.nccl = version;
-    TRY(nccl_check(links->nccl.init(links->comms, links->count, NULL), error));
-    TRY(measure(links, device, error));
-    for (int i = 0; i < links->count; ++i)
-        links->nccl.destroy(links->comms[i]);
+    for (const char *at = order->peers; *at; at = *end ? end + 1 : end) {
+        links->peer = -1;
+        TRY(meet(links, error));
+        TRY(vendor.synchronize(&links->gpus[0], error));
+        links->peer = (int)strtol(at, &end, 10);
+        links->link.operation = LINK_SEND_RECEIVE;
+        links->link.devices = 2;
+        links->link.to_rank = links->peer;
+        if (links->peer >= 0)
+            TRY(measure(links, device, error));
+    }
+    links->peer = -1;
+    links->link.to_rank = FIELD_MISSING;
+    links->link.devices = links->members;
+    for (int i = LINK_ALL_REDUCE; i < LINK_OPERATIONS; ++i) {
+        links->link.operation = i;
+        TRY(measure(links, device, error));
+    }
     return STATUS_OK;
+}
+
+/* NVLink multicast (NVLS) can leave all GPUs of a host out of service, so it is off. So are
+ * registered buffers, which training jobs do not use. */
+static enum status measure_nccl(struct links *links, const struct link_order *order,
+                                struct device *device, struct error *error)
+{
+    struct nccl_id id;
+    unsigned byte;
+    links->members = order->members;
+    links->place = order->place;
+    for (int i = 0; i < NCCL_ID; ++i) {
+        if (sscanf(order->id + (size_t)2 * i, "%2x", &byte) != 1)
+            return error_set(error, STATUS_USAGE, "'id' is no id of NCCL");
+        id.bytes[i] = (char)byte;
+    }
+    TRY(CUDA(cudaMalloc((void **)&links->shared, 2 * sizeof *links->shared)));
+    TRY(nccl_check(links->nccl.init(&links->comm, order->members, id, order->place), error));
+    enum status status = measure_members(links, order, device, error);
+    if (status != STATUS_DEVICE)
+        links->nccl.destroy(links->comm);
+    return status;
 }
 
 /* Opens one device for timing. */
@@ -309,30 +365,49 @@ static enum status open_one(struct links *links, int i, struct error *error)
     return vendor.synchronize(gpu, error);
 }
 
-enum status links_measure(const char *devices, enum link_operation operation, struct device *device,
+/* Makes an id, which this process must outlive. */
+static enum status make_id(const struct links *links, char *text, struct error *error)
+{
+    struct nccl_id id;
+    TRY(nccl_check(links->nccl.make_id(&id), error));
+    for (int i = 0; i < NCCL_ID; ++i)
+        snprintf(text + (size_t)2 * i, 3, "%02x", (unsigned char)id.bytes[i]);
+    return STATUS_OK;
+}
+
+enum status links_measure(const struct link_order *order, struct device *device, char *id,
                           struct error *error)
 {
-    struct links links = {.fill = fill_make(1, TENSOR_INPUT, 8, 0)};
-    int named = *devices != '\0';
-    for (const char *c = devices; *c; ++c)
+    struct links links = {.fill = fill_make(1, TENSOR_INPUT, 8, 0), .peer = -1};
+    const bool copies = order->members == 0;
+    int named = *order->devices != '\0';
+    for (const char *c = order->devices; *c; ++c)
         named += *c == ',';
     if (named > 0)
-        setenv("CUDA_VISIBLE_DEVICES", devices, 1);
+        setenv("CUDA_VISIBLE_DEVICES", order->devices, 1);
+    setenv("NCCL_NVLS_ENABLE", "0", 1);
+    setenv("NCCL_GRAPH_REGISTER", "0", 1);
     TRY(gpu_count(&links.count, error));
-    if (links.count < 2 || links.count > LINK_DEVICES || (named > 0 && links.count != named))
+    if (links.count < (copies ? 2 : 1) || links.count > LINK_DEVICES ||
+        (named > 0 && links.count != named))
         return error_set(error, STATUS_UNSUPPORTED,
-                         "this process can use %d GPUs of %d; it takes 2 to %d, and all of them "
+                         "this process can use %d GPUs of %d; copies take 2 to %d, and all of them "
                          "(srun --gpu-bind=none)",
                          links.count, named, LINK_DEVICES);
+    TRY(copies ? STATUS_OK : nccl_open(&links.nccl, error));
+    if (!copies && !*order->id)
+        return make_id(&links, id, error);
     fields_clear(link_fields, &links.link);
-    links.link.operation = operation;
-    links.link.devices = operation == LINK_COPY ? 2 : links.count;
+    links.link.nodes = 1;
     enum status status = STATUS_OK;
     for (int i = 0; i < links.count && status == STATUS_OK; ++i)
         status = open_one(&links, i, error);
     if (status == STATUS_OK)
-        status = (operation == LINK_COPY ? measure_copies : measure_nccl)(&links, device, error);
-    if (status != STATUS_DEVICE)
+        status = copies ? measure_copies(&links, device, error)
+                        : measure_nccl(&links, order, device, error);
+    if (status != STATUS_DEVICE) {
         buffers_close(&links);
+        cudaFree(links.shared);
+    }
     return status;
 }

@@ -1,9 +1,9 @@
-/* Links between the GPUs that this process sees: copies of pairs, and collective operations of all
- * by NCCL, which is loaded at run time. */
+/* Links: copies between the GPUs that this process sees, and NCCL, which is loaded at run time,
+ * with one process for each GPU. */
 #pragma once
 
 #include "model/device.h"
 
 /* As device_ops.measure_links. */
-enum status links_measure(const char *devices, enum link_operation operation, struct device *device,
+enum status links_measure(const struct link_order *order, struct device *device, char *id,
                           struct error *error);
