@@ -174,39 +174,33 @@ enum { KERNEL_LSTM_MULTIPLE = 4, KERNEL_LSTM_BLOCK = 64, KERNEL_LSTM_CLUSTER = 2
 cudaError_t kernel_lstm(const struct lstm *shape, int64_t width, void *y, const void *x,
                         const void *w, cudaStream_t stream);
 
-/* lstm_reference.cu: parts of a recurrent layer in fp64, model/workloads/lstm_network.h. */
-
-/* Rows of sums: data[i][j] = add[i][j] + ...; add NULL: 0. Lines: see struct kernel_factor. */
-struct kernel_sums {
-    double *data;
-    const double *add; /* may be `data` */
-    int64_t line, add_line;
-};
-/* c [m][n] is the sum of k products of fp64 numbers. Fast if b's lines or steps are 1 apart. */
-cudaError_t kernel_lstm_product(struct kernel_sums c, struct kernel_factor a,
-                                struct kernel_factor b, int64_t m, int64_t n, int64_t k,
-                                cudaStream_t stream);
-
-/* The units of one direction at one step: an array [samples][hidden][KERNEL_LSTM_UNIT]. */
-enum { KERNEL_LSTM_UNIT = LSTM_SUMS + 1 };
-struct kernel_lstm_step {
+/* lstm_reference.cu: the reference of one direction of a layer, in fp64. Arrays are those of
+ * src/model/workloads/lstm_network.h, and begin with this direction's part. */
+enum { KERNEL_LSTM_UNIT = LSTM_SUMS + 1 }; /* numbers of a unit */
+struct kernel_lstm_layer {
     enum lstm_kind kind;
     struct lstm_cell cell;
-    int64_t samples, hidden;
-    double *units;
-    const double *before; /* units of the previous step; NULL: this step is the first */
+    int64_t samples, rows, width, hidden;
+    int64_t line;    /* distance of two rows of y, dy and seen */
+    int64_t ahead;   /* rows to the direction's next step; negative: the sequence runs backwards */
+    int64_t w_begin; /* place of this direction in the weights of all layers */
+    const double *w[LSTM_PARTS], *x, *dy;
+    const double *seen; /* outputs of the tested device, which replace a relu's; NULL: none */
+    double *y, *units, *dsums, *carried;
 };
-/* Computes units and h from the products [samples][gates][hidden] with the inputs and with the
- * previous outputs (NULL: these are 0). `line`: distance of two samples of h. */
-cudaError_t kernel_lstm_units(const struct kernel_lstm_step *step, const double *bias,
-                              const double *inputs, const double *recurrent, double *h,
-                              int64_t line, cudaStream_t stream);
-/* Computes dsums [samples][sums][hidden] from d, the gradient of h. carried: gradient of the
- * states, from the later step, and set for the previous one. d, carried: [samples][hidden]. seen:
- * outputs of the device under test, which replace a relu's; NULL: none. */
-cudaError_t kernel_lstm_unit_gradients(const struct kernel_lstm_step *step, const double *d,
-                                       double *carried, const double *seen, int64_t line,
-                                       double *dsums, cudaStream_t stream);
+/* Computes y and units of the step whose first row is `row`. */
+cudaError_t kernel_lstm_forward(const struct kernel_lstm_layer *layer, int64_t row,
+                                cudaStream_t stream);
+/* Computes dsums and carried of a step. */
+cudaError_t kernel_lstm_backward(const struct kernel_lstm_layer *layer, int64_t row,
+                                 cudaStream_t stream);
+/* Sets dx, or adds to it, by the dsums of all rows. */
+cudaError_t kernel_lstm_input_gradient(const struct kernel_lstm_layer *layer, double *dx,
+                                       bool added, cudaStream_t stream);
+/* Sets the values of the places that lie in this direction's weights. */
+cudaError_t kernel_lstm_weights_gradient(const struct kernel_lstm_layer *layer,
+                                         const int64_t *places, int64_t count, double *values,
+                                         cudaStream_t stream);
 
 /* loops.cu: the loops of src/model/workloads/loop.h. */
 

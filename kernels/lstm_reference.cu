@@ -1,112 +1,178 @@
 #include "kernels.h"
 
-#include "element.cuh"
-
 #define REAL       double
 #define NAME(name) name##_fp64
 #include "model/workloads/lstm_unit.h"
 
 static_assert(sizeof(struct unit_fp64) == KERNEL_LSTM_UNIT * sizeof(double), "a unit is an array");
 
-/* ---- products ----
- *
- * A block computes 32 neighbouring elements of a row. 32 threads share the sum of an element, so
- * that a product of one row has enough threads. The lanes of a warp read neighbouring elements of
- * the second factor. */
+static const int lanes = 32, rows_most = 65535; /* of a grid */
+typedef struct kernel_lstm_layer layer;
 
-static const int side = 32;
-
-__global__ void __launch_bounds__(side *side)
-    lstm_product(struct kernel_sums c, struct kernel_factor a, struct kernel_factor b, int64_t m,
-                 int64_t n, int64_t k)
+__device__ static inline bool row_exists(const layer &l, int64_t row)
 {
-    __shared__ double parts[side][side + 1];
-    const bool across = b.step == 1; /* lanes are summands, not elements */
-    const int element = (int)(across ? threadIdx.y : threadIdx.x);
-    const int share = (int)(across ? threadIdx.x : threadIdx.y);
-    const int64_t first = (int64_t)blockIdx.x * side;
-    const int64_t column = min(first + element, n - 1), stored = first + threadIdx.x;
-    const double *w = (const double *)b.data + column * b.line;
-    for (int64_t row = blockIdx.y; row < m; row += gridDim.y) {
-        const double *x = (const double *)a.data + row * a.line;
+    return row >= 0 && row < l.rows;
+}
+
+__device__ static inline struct unit_fp64 *unit_at(const layer &l, int64_t row, int64_t u)
+{
+    return (struct unit_fp64 *)l.units + row * l.hidden + u;
+}
+
+/* The state of the unit at the previous step. */
+__device__ static inline double state_before(const layer &l, int64_t row, int64_t u)
+{
+    return row_exists(l, row - l.ahead) ? unit_at(l, row - l.ahead, u)->state : 0;
+}
+
+__device__ static inline double warp_sum(double v)
+{
+    for (int other = lanes / 2; other > 0; other /= 2)
+        v += __shfl_xor_sync(0xffffffff, v, other);
+    return v;
+}
+
+/* A block is one unit, with one warp for each row of a matrix. */
+static const int products = 2 * LSTM_SUMS;
+__global__ void __launch_bounds__(lanes *products) lstm_forward(layer l, int64_t first)
+{
+    __shared__ double sums[products];
+    const int64_t u = blockIdx.x, gate = threadIdx.y % LSTM_SUMS;
+    const bool recurrent = threadIdx.y >= LSTM_SUMS;
+    const int64_t length = recurrent ? l.hidden : l.width;
+    const double *w = l.w[recurrent ? LSTM_RECURRENT_MATRIX : LSTM_INPUT_MATRIX];
+    w += (gate * l.hidden + u) * length;
+    for (int64_t row = first + blockIdx.y; row < first + l.samples; row += gridDim.y) {
+        const double *v = recurrent ? l.y + (row - l.ahead) * l.line : l.x + row * l.width;
         double sum = 0;
-#pragma unroll 4
-        for (int64_t i = share; i < k; i += side)
-            sum = fma(x[i * a.step], w[i * b.step], sum);
-        parts[share][element] = sum;
+        if (gate < l.cell.gates && (!recurrent || row_exists(l, row - l.ahead)))
+            for (int64_t i = threadIdx.x; i < length; i += lanes)
+                sum = fma(w[i], v[i], sum);
+        sum = warp_sum(sum);
+        if (threadIdx.x == 0)
+            sums[threadIdx.y] = sum;
         __syncthreads();
-        if (threadIdx.y == 0 && stored < n) {
-            sum = c.add ? c.add[row * c.add_line + stored] : 0;
-            for (int i = 0; i < side; ++i)
+        if (threadIdx.x == 0 && threadIdx.y == 0) {
+            struct unit_fp64 *unit = unit_at(l, row, u);
+            for (int i = 0; i < l.cell.sums; ++i) {
+                const int input = l.cell.input[i], output = l.cell.recurrent[i];
+                unit->sums[i] = l.w[LSTM_BIAS][i * l.hidden + u] + (input < 0 ? 0 : sums[input]) +
+                                (output < 0 ? 0 : sums[LSTM_SUMS + output]);
+            }
+            l.y[row * l.line + u] = unit_forward_fp64(l.kind, unit, state_before(l, row, u));
+        }
+        __syncthreads();
+    }
+}
+
+cudaError_t kernel_lstm_forward(const struct kernel_lstm_layer *l, int64_t row, cudaStream_t stream)
+{
+    const dim3 blocks((unsigned)l->hidden, (unsigned)min(l->samples, (int64_t)rows_most));
+    lstm_forward<<<blocks, dim3(lanes, products), 0, stream>>>(*l, row);
+    return cudaGetLastError();
+}
+
+/* Multiplies gradients of sums by columns of a matrix. A block has 32 columns, each with 32 threads
+ * that take the units in turn. dx NULL: columns are units of the step that begins at row `first`,
+ * whose gradients follow. Otherwise columns are inputs, of all rows. */
+__global__ void __launch_bounds__(lanes *lanes)
+    lstm_backward(layer l, int64_t first, double *dx, bool added)
+{
+    __shared__ double parts[lanes][lanes];
+    const int64_t columns = dx ? l.width : l.hidden, end = dx ? l.rows : first + l.samples;
+    const int64_t j = (int64_t)blockIdx.x * lanes + threadIdx.x, sums = l.cell.sums;
+    const int *gates = dx ? l.cell.input : l.cell.recurrent;
+    for (int64_t row = first + blockIdx.y; row < end; row += gridDim.y) {
+        const int64_t later = dx ? row : row + l.ahead;
+        double sum = 0;
+        for (int s = 0; s < sums && row_exists(l, later) && j < columns; ++s) {
+            const double *w = l.w[dx ? LSTM_INPUT_MATRIX : LSTM_RECURRENT_MATRIX];
+            w += gates[s] * l.hidden * columns + j;
+            for (int64_t u = threadIdx.y; gates[s] >= 0 && u < l.hidden; u += lanes)
+                sum = fma(l.dsums[(later * sums + s) * l.hidden + u], w[u * columns], sum);
+        }
+        parts[threadIdx.y][threadIdx.x] = sum;
+        __syncthreads();
+        if (threadIdx.y == 0 && j < columns) {
+            for (int i = 1; i < lanes; ++i)
                 sum += parts[i][threadIdx.x];
-            c.data[row * c.line + stored] = sum;
+            if (dx) {
+                dx[row * columns + j] = sum + (added ? dx[row * columns + j] : 0);
+            } else {
+                struct unit_fp64 unit = *unit_at(l, row, j);
+                double *carried = &l.carried[(row - first) * l.hidden + j], dsums[LSTM_SUMS] = {};
+                if (l.seen)
+                    unit.sums[0] = l.seen[row * l.line + j];
+                if (!row_exists(l, later))
+                    *carried = 0;
+                unit_backward_fp64(l.kind, &unit, state_before(l, row, j),
+                                   sum + l.dy[row * l.line + j], carried, dsums);
+                for (int s = 0; s < sums; ++s)
+                    l.dsums[(row * sums + s) * l.hidden + j] = dsums[s];
+            }
         }
         __syncthreads();
     }
 }
 
-cudaError_t kernel_lstm_product(struct kernel_sums c, struct kernel_factor a,
-                                struct kernel_factor b, int64_t m, int64_t n, int64_t k,
-                                cudaStream_t stream)
+static cudaError_t backward_launch(const layer *l, int64_t row, int64_t columns, int64_t rows,
+                                   double *dx, bool added, cudaStream_t stream)
 {
-    const int64_t rows_most = 65535;
-    const dim3 blocks((unsigned)((n + side - 1) / side), (unsigned)(m < rows_most ? m : rows_most));
-    lstm_product<<<blocks, dim3(side, side), 0, stream>>>(c, a, b, m, n, k);
+    const dim3 blocks((unsigned)((columns + lanes - 1) / lanes),
+                      (unsigned)min(rows, (int64_t)rows_most));
+    lstm_backward<<<blocks, dim3(lanes, lanes), 0, stream>>>(*l, row, dx, added);
     return cudaGetLastError();
 }
 
-/* ---- units ---- */
-
-__global__ void lstm_units(struct kernel_lstm_step s, const double *bias, const double *inputs,
-                           const double *recurrent, double *h, int64_t line)
+cudaError_t kernel_lstm_backward(const struct kernel_lstm_layer *l, int64_t row,
+                                 cudaStream_t stream)
 {
-    for (int64_t i = first_element(); i < s.samples * s.hidden; i += next_element()) {
-        const int64_t n = i / s.hidden, u = i % s.hidden, gates = n * s.cell.gates * s.hidden + u;
-        struct unit_fp64 *unit = (struct unit_fp64 *)s.units + i;
-        for (int sum = 0; sum < s.cell.sums; ++sum) {
-            const int input = s.cell.input[sum], output = s.cell.recurrent[sum];
-            double value = bias[sum * s.hidden + u];
-            if (input >= 0)
-                value += inputs[gates + input * s.hidden];
-            if (output >= 0 && recurrent)
-                value += recurrent[gates + output * s.hidden];
-            unit->sums[sum] = value;
-        }
-        const double before = s.before ? ((const struct unit_fp64 *)s.before)[i].state : 0;
-        h[n * line + u] = unit_forward_fp64(s.kind, unit, before);
+    return backward_launch(l, row, l->hidden, l->samples, NULL, false, stream);
+}
+
+cudaError_t kernel_lstm_input_gradient(const struct kernel_lstm_layer *l, double *dx, bool added,
+                                       cudaStream_t stream)
+{
+    return backward_launch(l, 0, l->width, l->rows, dx, added, stream);
+}
+
+/* A warp is one place. */
+__global__ void lstm_weights_gradient(layer l, const int64_t *places, int64_t count, double *values)
+{
+    const int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / lanes;
+    const int64_t lengths[] = {l.width, l.hidden, 1}; /* by part: elements of one unit */
+    const int rows[] = {l.cell.gates, l.cell.gates, l.cell.sums};
+    int64_t at = i < count ? places[i] - l.w_begin : -1;
+    int part = LSTM_INPUT_MATRIX, sum = 0;
+    while (at >= 0 && part < LSTM_PROJECTION && at >= rows[part] * l.hidden * lengths[part]) {
+        at -= rows[part] * l.hidden * lengths[part];
+        ++part;
     }
+    if (at < 0 || part == LSTM_PROJECTION)
+        return;
+    const int64_t unit = at / lengths[part], u = unit % l.hidden, j = at % lengths[part];
+    const int *gates = part == LSTM_INPUT_MATRIX ? l.cell.input : l.cell.recurrent;
+    const int64_t ahead = part == LSTM_RECURRENT_MATRIX ? l.ahead : 0;
+    double total = 0;
+    while (part == LSTM_BIAS ? sum != unit / l.hidden : gates[sum] != unit / l.hidden)
+        ++sum;
+    for (int64_t row = threadIdx.x % lanes; row < l.rows; row += lanes)
+        if (row_exists(l, row - ahead))
+            total = fma(l.dsums[(row * l.cell.sums + sum) * l.hidden + u],
+                        part == LSTM_INPUT_MATRIX       ? l.x[row * l.width + j]
+                        : part == LSTM_RECURRENT_MATRIX ? l.y[(row - ahead) * l.line + j]
+                                                        : 1,
+                        total);
+    total = warp_sum(total);
+    if (threadIdx.x % lanes == 0)
+        values[i] = total;
 }
 
-cudaError_t kernel_lstm_units(const struct kernel_lstm_step *step, const double *bias,
-                              const double *inputs, const double *recurrent, double *h,
-                              int64_t line, cudaStream_t stream)
+cudaError_t kernel_lstm_weights_gradient(const struct kernel_lstm_layer *l, const int64_t *places,
+                                         int64_t count, double *values, cudaStream_t stream)
 {
-    lstm_units<<<element_blocks(step->samples * step->hidden), element_threads, 0, stream>>>(
-        *step, bias, inputs, recurrent, h, line);
-    return cudaGetLastError();
-}
-
-__global__ void lstm_unit_gradients(struct kernel_lstm_step s, const double *d, double *carried,
-                                    const double *seen, int64_t line, double *dsums)
-{
-    for (int64_t i = first_element(); i < s.samples * s.hidden; i += next_element()) {
-        const int64_t n = i / s.hidden, u = i % s.hidden;
-        struct unit_fp64 unit = ((const struct unit_fp64 *)s.units)[i];
-        const double before = s.before ? ((const struct unit_fp64 *)s.before)[i].state : 0;
-        double sums[LSTM_SUMS] = {0};
-        if (seen)
-            unit.sums[0] = seen[n * line + u];
-        unit_backward_fp64(s.kind, &unit, before, d[i], &carried[i], sums);
-        for (int sum = 0; sum < s.cell.sums; ++sum)
-            dsums[(n * s.cell.sums + sum) * s.hidden + u] = sums[sum];
-    }
-}
-
-cudaError_t kernel_lstm_unit_gradients(const struct kernel_lstm_step *step, const double *d,
-                                       double *carried, const double *seen, int64_t line,
-                                       double *dsums, cudaStream_t stream)
-{
-    lstm_unit_gradients<<<element_blocks(step->samples * step->hidden), element_threads, 0,
-                          stream>>>(*step, d, carried, seen, line, dsums);
+    const int threads = 256, places_of_block = threads / lanes;
+    const int64_t blocks = (count + places_of_block - 1) / places_of_block;
+    lstm_weights_gradient<<<(unsigned)blocks, threads, 0, stream>>>(*l, places, count, values);
     return cudaGetLastError();
 }
