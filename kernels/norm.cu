@@ -23,40 +23,59 @@ struct shared_values {
     }
 };
 
-template <typename T>
+/* A pack is `each` neighbouring values of one mean, or one value. */
+template <typename T, int each>
 __global__ void __launch_bounds__(row_threads) norm_forward(struct norm_arrays a, shared_values s)
 {
     typedef typename computed<T>::type C;
-    const T *x = (const T *)a.x;
+    const int64_t begin = (int64_t)threadIdx.x * each, step = (int64_t)row_threads * each;
     for (int64_t m = blockIdx.x; m < s.means; m += gridDim.x) {
-        C mean, inverse;
-        if (a.mean_given) {
-            mean = ((const C *)a.mean_given)[m];
-            inverse = ((const C *)a.inverse_given)[m];
-        } else {
-            long_sum<C> sum, squares;
-            for (int64_t i = threadIdx.x; i < s.count; i += row_threads)
-                sum.add(to_computed(x[s.at(m, i)]));
-            mean = block_reduce(sum.value(), added()) / (C)s.count;
-            for (int64_t i = threadIdx.x; i < s.count; i += row_threads) {
-                const C difference = (C)to_computed(x[s.at(m, i)]) - mean;
-                squares.add(difference * difference);
-            }
-            const C variance = block_reduce(squares.value(), added()) / (C)s.count;
-            inverse = rsqrt(variance + (C)NORM_EPSILON);
-            if (a.mean && threadIdx.x == 0) {
-                ((C *)a.mean)[m] = mean;
-                ((C *)a.inverse)[m] = inverse;
-            }
-            if (a.variance && threadIdx.x == 0)
-                ((C *)a.variance)[m] = variance;
+        auto x = [&](int64_t i) { return *(const pack<T, each> *)((const T *)a.x + s.at(m, i)); };
+        long_sum<C> sum, squares;
+        for (int64_t i = begin; i < s.count; i += step)
+            for (T of : x(i).at)
+                sum.add(to_computed(of));
+        const C mean = block_reduce(sum.value(), added()) / (C)s.count;
+        for (int64_t i = begin; i < s.count; i += step)
+            for (T of : x(i).at)
+                squares.add(((C)to_computed(of) - mean) * ((C)to_computed(of) - mean));
+        const C variance = block_reduce(squares.value(), added()) / (C)s.count;
+        const C inverse = rsqrt(variance + (C)NORM_EPSILON);
+        if (a.mean && threadIdx.x == 0) {
+            ((C *)a.mean)[m] = mean;
+            ((C *)a.inverse)[m] = inverse;
         }
-        for (int64_t i = threadIdx.x; a.y && i < s.count; i += row_threads) {
-            const C gamma = ((const C *)a.gamma)[s.column(m, i)];
-            const C beta = ((const C *)a.beta)[s.column(m, i)];
-            const C h = ((C)to_computed(x[s.at(m, i)]) - mean) * inverse;
-            ((T *)a.y)[s.at(m, i)] = to_stored<T>(h * gamma + beta);
+        if (a.variance && threadIdx.x == 0)
+            ((C *)a.variance)[m] = variance;
+        for (int64_t i = begin; a.y && i < s.count; i += step) {
+            pack<T, each> values = x(i);
+            for (int k = 0; k < each; ++k) {
+                const int64_t column = s.column(m, i + k);
+                const C h = ((C)to_computed(values.at[k]) - mean) * inverse;
+                values.at[k] =
+                    to_stored<T>(h * ((const C *)a.gamma)[column] + ((const C *)a.beta)[column]);
+            }
+            *(pack<T, each> *)((T *)a.y + s.at(m, i)) = values;
         }
+    }
+}
+
+/* Batch norm with known means, as in inference. */
+template <typename T, int each>
+__global__ void __launch_bounds__(element_threads)
+    norm_apply(struct norm_arrays a, int64_t count, int64_t columns)
+{
+    typedef typename computed<T>::type C;
+    const C *mean = (const C *)a.mean_given, *inverse = (const C *)a.inverse_given;
+    const C *gamma = (const C *)a.gamma, *beta = (const C *)a.beta;
+    for (int64_t i = first_element(); i < count / each; i += next_element()) {
+        pack<T, each> values = ((const pack<T, each> *)a.x)[i];
+        const int64_t column = i * each % columns;
+        for (int k = 0; k < each; ++k) {
+            const C h = ((C)to_computed(values.at[k]) - mean[column + k]) * inverse[column + k];
+            values.at[k] = to_stored<T>(h * gamma[column + k] + beta[column + k]);
+        }
+        ((pack<T, each> *)a.y)[i] = values;
     }
 }
 
@@ -118,13 +137,21 @@ cudaError_t kernel_norm(enum norm_kernel kernel, const struct norm *s, const str
                                        : shared_values{s->rows, s->columns, s->columns, 1, false};
     return by_precision(s->precision, [&](auto element) {
         typedef decltype(element) T;
+        const int each = sizeof(pack<T>) / sizeof(T);
+        const int64_t count = s->rows * s->columns;
+        const bool packed = s->columns % each == 0;
         if (kernel == NORM_KERNEL_PARAMETERS)
             norm_parameters<T><<<row_blocks(s->columns), row_threads, 0, stream>>>(
                 *a, s->rows, s->columns, batch);
+        else if (kernel == NORM_KERNEL_Y && a->mean_given)
+            (packed ? norm_apply<T, each>
+                    : norm_apply<T, 1>)<<<element_blocks(packed ? count / each : count),
+                                          element_threads, 0, stream>>>(*a, count, s->columns);
         else
-            (kernel == NORM_KERNEL_Y
-                 ? norm_forward<T>
-                 : norm_backward<T>)<<<row_blocks(values.means), row_threads, 0, stream>>>(*a,
-                                                                                           values);
+            (kernel == NORM_KERNEL_DX ? norm_backward<T>
+             : packed && !batch
+                 ? norm_forward<T, each>
+                 : norm_forward<T, 1>)<<<row_blocks(values.means), row_threads, 0, stream>>>(
+                *a, values);
     });
 }
