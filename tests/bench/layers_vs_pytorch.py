@@ -22,7 +22,7 @@ from conv2d_vs_pytorch import cudnn_folder, in_graph, pytorch_time
 LAYERS = Path(__file__).parents[2] / "sweeps/programs/layers.py"
 # PyTorch takes cuDNN's standard algorithm for an LSTM of several layers, and kernels of its own for norms.
 WAYS = {"lstm": ["algorithm=standard"]}
-WAYS |= {name: ["", "implementation=plain"] for name in ("norm", "softmax")}
+WAYS |= {name: ["implementation=plain"] for name in ("norm", "softmax")}
 
 
 def convolution(*sizes, kind=torch.nn.Conv2d):

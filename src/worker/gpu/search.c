@@ -3,7 +3,7 @@
  * A search binds each candidate, identifies its kernels, and times it briefly; candidates with the
  * kernels of an earlier one share its time. Candidates within 15 % of the fastest, five at most,
  * enter the final: seven rounds in turn, so that a change of clock hits all of them. The median of
- * the rounds decides.
+ * the rounds decides. A single finalist is timed once more.
  *
  * A candidate that the library refuses, or that fails, is skipped. If all are skipped, the error is
  * that of the first. A lost device ends the search with STATUS_DEVICE.
@@ -289,15 +289,14 @@ static int by_time(const void *a, const void *b)
     return (first > second) - (first < second);
 }
 
-/* Times a finalist once more. Long work gets fewer samples, because its noise is smaller. */
+/* Times a finalist once more. The first sample brings its data into the caches. */
 static enum status round_time(struct search_state *state, struct entry *entry, int round,
                               struct error *error)
 {
     const struct search *search = state->search;
-    const double enough = 5e-4, share = 0.02; /* s; of the timer */
-    enum { MOST = 2 };
-    double seconds[1 + MOST];
-    int samples = 1 + (int)fmax(1.0, fmin(MOST, enough / entry->time));
+    enum { SAMPLES = 2 };
+    const double share = 0.03; /* of the timer */
+    double seconds[SAMPLES];
     TRY(candidate_bind(state, entry->candidate, error));
     search->work->pace = entry->pace;
     double begin = clock_monotonic(), *time = &entry->rounds[round];
@@ -306,14 +305,16 @@ static enum status round_time(struct search_state *state, struct entry *entry, i
     if (state->replayed)
         status = graph_time(search->gpu, search->work, state->cold, time, error);
     if (status == STATUS_OK && isnan(*time))
-        status = median_time(state, share, samples, seconds, time, error);
+        status = median_time(state, share, SAMPLES, seconds, time, error);
     state->ran += clock_monotonic() - begin;
     return status;
 }
 
+/* A single finalist has won. */
 static enum status final_run(struct search_state *state, int finalists, struct error *error)
 {
-    for (int round = 0; round < ROUNDS; ++round)
+    const int rounds = finalists > 1 ? ROUNDS : 1;
+    for (int round = 0; round < rounds; ++round)
         for (int i = 0; i < finalists; ++i)
             TRY(round_time(state, &state->entries[i], round, error));
     /* The noise is half the interval from the second time to the last but one, over the median. For
@@ -321,8 +322,8 @@ static enum status final_run(struct search_state *state, int finalists, struct e
     for (int i = 0; i < finalists; ++i) {
         struct entry *entry = &state->entries[i];
         const double *sorted = entry->rounds;
-        entry->time = stats_sort(entry->rounds, ROUNDS);
-        entry->noise = (sorted[ROUNDS - 2] - sorted[1]) / 2.0 / entry->time;
+        entry->time = stats_sort(entry->rounds, (size_t)rounds);
+        entry->noise = rounds > 1 ? (sorted[ROUNDS - 2] - sorted[1]) / 2.0 / entry->time : 0.0;
     }
     return STATUS_OK;
 }
