@@ -41,8 +41,6 @@ const struct field roof_fields[] = {
       .most = ROOF_THEORIES),
     R(sm_clock, FIELD_DOUBLE, "s-1", "multiprocessor or core clock meanwhile"),
     R(memory_clock, FIELD_DOUBLE, "s-1", "memory clock meanwhile", JSON_ONLY),
-    R(power, FIELD_DOUBLE, "W", "power draw meanwhile",
-      .comment = "missing where the load was too short for the sensor (50 ms)", JSON_ONLY),
     R(temperature, FIELD_DOUBLE, "K", "temperature meanwhile", JSON_ONLY),
     FIELD_OF_BITS(struct roof, throttle_reasons, throttle_reason_name,
                   "clock event reasons meanwhile, as NVML tells", JSON_ONLY),

@@ -47,7 +47,6 @@ struct roof {
     /* conditions during the samples */
     double sm_clock;     /* s-1, by the device's counters */
     double memory_clock; /* s-1 */
-    double power;        /* W */
     double temperature;  /* K */
     int64_t throttle_reasons, throttled;
     /* Compute: the same work continued until the clock has settled; the value above is the burst.

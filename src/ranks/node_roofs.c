@@ -259,17 +259,14 @@ static int nth_roof(int place)
     return ROOF_KINDS;
 }
 
-/* s from the agreement to the common start. The slowest worker must be ready, clocks need equal
- * time to settle, and bandwidths need time for the power sensor. Devices that must rest get their
- * load shortly before the start. */
+/* s from the agreement to the common start. The slowest worker must be ready, and clocks need equal
+ * time to settle. Devices that must rest get their load shortly before the start. */
 static double lead_time(int device_kind, int kind)
 {
-    const double ready = 0.04, sensor = 0.065, stop_busy_work = 0.07;
+    const double ready = 0.04, stop_busy_work = 0.07;
     if (!device_kinds[device_kind].clock_settles)
         return 0.1; /* ranks that share cores wake up slowly */
-    return takes_rounds(device_kind, kind)              ? stop_busy_work
-           : roof_kinds[kind].measure == ROOF_BANDWIDTH ? sensor
-                                                        : ready;
+    return takes_rounds(device_kind, kind) ? stop_busy_work : ready;
 }
 
 /* Number of roofs that this device measures alone; other devices of its kind have about as many. */
@@ -282,18 +279,11 @@ static size_t count_alone(const struct node *node, bool in_rounds)
     return count;
 }
 
-/* A node with one device waits before bandwidths, which costs little, so that the slow power sensor
- * settles. */
 static void measure_alone(struct node *node, int kind)
 {
-    const bool senses =
-        device_kinds[node->device_kind].clock_settles && roof_kinds[kind].measure == ROOF_BANDWIDTH;
-    double start = 0; /* 0: at once */
     if (!node->found[kind] || !wants_alone(node, kind) || *node->settings->wait_limit.signal)
         return;
-    if (senses && node->count == 1)
-        start = clock_epoch() + lead_time(node->device_kind, kind);
-    measure(node, kind, ROOF_ALONE, start, false);
+    measure(node, kind, ROOF_ALONE, 0, false);
     report_done(node, 1);
 }
 

@@ -323,18 +323,6 @@ FRESH_TEST(theory_goes_by_the_clock_that_was_counted)
     assert_true(isnan(roof.nominal_fraction) && isnan(roof.clock_fraction));
 }
 
-/* For a short load the sensor would report the power before it. */
-FRESH_TEST(power_is_of_long_loads)
-{
-    tune_all(false);
-    assert_true(isnan(measure(ROOF_DRAM_READ, at_once).power));
-    const struct roof_order soon = {.start = clock_epoch() + 0.05};
-    assert_near(measure(ROOF_DRAM_READ, soon).power, 700.0);
-    const struct roof_order then = {.start = clock_epoch() + 0.05};
-    assert_true(
-        isnan(measure(ROOF_FP64_VECTOR, then).power)); /* compute roofs have a short burst */
-}
-
 static bool a_few_times(void *argument)
 {
     return --*(int *)argument >= 0;

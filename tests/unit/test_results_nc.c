@@ -269,7 +269,6 @@ FOLDER_TEST(test_absent_variables)
                                          "job_id",
                                          "search_time",
                                          "axes",
-                                         "device_roof_power",
                                          "device_roof_temperature",
                                          "sm_clock"};
     const struct folder *folder = *state;

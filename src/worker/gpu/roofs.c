@@ -359,10 +359,9 @@ static bool is_tensor(int kind)
 
 /* Runs the winner until the clock has settled, or until the common `start` (s since the epoch; 0:
  * none). Compute roofs measure a burst: the device idles until shortly before a common start,
- * because a longer load would lower the clock. *each: s that one run keeps the host busy. *since: s
- * since the epoch, begin of the load. */
+ * because a longer load would lower the clock. *each: s that one run keeps the host busy. */
 static enum status warm_up(struct roofs *roofs, const struct winner *winner, int kind, double start,
-                           double *each, double *since, struct error *error)
+                           double *each, struct error *error)
 {
     const double margin = 0.5e-3, pause = 5e-3; /* s */
     const bool together = start > 0.0, compute = roof_kinds[kind].measure == ROOF_COMPUTE;
@@ -376,7 +375,6 @@ static enum status warm_up(struct roofs *roofs, const struct winner *winner, int
     TRY(warm_run(roofs, winner, each, error));
     while (compute && clock_epoch() + *each + settling < start)
         ;
-    *since = clock_epoch();
     while (clock_epoch() + (together ? *each : 0.0) < end)
         TRY(warm_run(roofs, winner, each, error));
     return STATUS_OK;
@@ -411,13 +409,13 @@ static enum status samples_take(struct roofs *roofs, const struct winner *winner
 }
 
 /* Takes samples for ROOF_WINDOW, before power and heat lower the clock. Sets value, statistics,
- * clock, power and conditions of *roof. start: as in struct roof_order. */
+ * clock and conditions of *roof. start: as in struct roof_order. */
 static enum status samples_burst(struct roofs *roofs, struct winner *winner, int kind, double start,
                                  struct roof *roof, struct error *error)
 {
     const double cooling = 0.06, late = 5e-3; /* s */
-    double seconds[SAMPLES_MAX], each, since;
-    TRY(warm_up(roofs, winner, kind, start, &each, &since, error));
+    double seconds[SAMPLES_MAX], each;
+    TRY(warm_up(roofs, winner, kind, start, &each, error));
     if (start > 0.0 && clock_epoch() > start + late)
         return error_set(error, STATUS_FAILED, "too late: it was to begin %.3g s ago",
                          clock_epoch() - start);
@@ -425,7 +423,6 @@ static enum status samples_burst(struct roofs *roofs, struct winner *winner, int
         ;
     int count = (int)fmin(fmax(ceil(ROOF_WINDOW / each), SAMPLES_LEAST), SAMPLES_MAX);
     TRY(samples_take(roofs, winner, count, seconds, roof, error));
-    roof->power = vendor.power(roofs->gpu, since);
     roof_set_samples(roof, run_work(&winner->variant), seconds, count);
     winner->clock = roof->sm_clock;
     roofs->busy_until = clock_epoch();
