@@ -168,6 +168,36 @@ def check_page(chrome, data):
     quiet(chrome)
 
 
+ROLES = {"button", "combobox", "img", "link", "listbox", "searchbox", "textbox"}  # roles that need a name
+FAULTS = r"""const shine = (colour) => colour.match(/[\d.]+/g).slice(0, 3).map((part) => (part / 255) ** 2.2)
+  .reduce((sum, part, at) => sum + part * [0.2126, 0.7152, 0.0722][at], 0.05);
+const bare = matchMedia("(prefers-color-scheme: dark)").matches ? "rgb(0,0,0)" : "rgb(255,255,255)";
+const below = (one, own = getComputedStyle(one || document.body).backgroundColor) => !/, 0\)$/.test(own) ? own
+  : one ? below(one.parentElement) : bare;
+const worded = (one) => [...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+const all = [...document.querySelectorAll("body *:not(script, #plot *, option, [aria-hidden], :disabled)")];
+const faults = all.filter((one) => {
+  const [light, dark] = [getComputedStyle(one).color, below(one)].map(shine).sort((a, b) => b - a);
+  return one.checkVisibility() && worded(one) && light / dark < 4.5;
+}).map((one) => `contrast of ${one.outerHTML.slice(0, 80)}`);
+const levels = [...document.querySelectorAll("h1, h2, h3, h4")].map((one) => Number(one.tagName[1]));
+if (levels.some((level, at) => level > (levels[at - 1] || 0) + 1)) faults.push(`headings ${levels}`);
+return [...faults, ...[...document.querySelectorAll("table:not(:has(th))")].map(() => "a table without heads")]"""
+
+
+def check_access(chrome):
+    """Controls have names, texts have contrast in light and dark, headings do not jump, tables have heads. axe 4.12
+    (axe-core) finds nothing in these pages; tests have no network to fetch it."""
+    for scheme in ("dark", "light"):
+        feature = {"name": "prefers-color-scheme", "value": scheme}
+        chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+        assert not (faults := chrome.execute_script(FAULTS)), (scheme, faults[:5])
+    nodes = chrome.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+    found = [(node["role"]["value"], node["name"]["value"].strip()) for node in nodes if "name" in node]
+    nameless = [role for role, name in found if role in ROLES and not name]
+    assert len(found) > 10 and not nameless, nameless
+
+
 def check_roofs(chrome, eight):
     """A file of roofs alone has the figure of its roofs, and a table that a click sorts."""
     drawn = chrome.execute_script("return document.getElementById('plot').data.map(d => d.x)")
@@ -238,9 +268,11 @@ def main():
         try:
             opened(chrome, folder, data)
             check_page(chrome, data)
+            check_access(chrome)
             eight = post.load(sys.argv[1].replace("paper_h100", "roofs_8xh200"))
             opened(chrome, folder, eight)
             check_roofs(chrome, eight)
+            check_access(chrome)
             opened(chrome, folder, hostile(data))
             check_hostile(chrome)
             size = opened(chrome, folder, many(data, 100000))

@@ -374,6 +374,7 @@ class Report {
       paper_bgcolor: PAPER, plot_bgcolor: PAPER, font: { color: INK }, height: 540 };
     plot.style.height = `${layout.height || common.height}px`;
     Plotly.react(plot, traces, { ...common, ...layout }, { responsive: true, displaylogo: false, showSendToCloud: false });
+    for (const button of plot.querySelectorAll(".modebar-btn")) button.setAttribute("aria-label", button.dataset.title);
     this.factsOf = facts;
     if (!this.listening) {
       this.listening = true;
