@@ -29,7 +29,7 @@ static const struct row {
     {"conv2d batch=1 height=8 width=8 channels=16 precision=fp16 bias=yes", &conv2d_tiled},
     {"elementwise elements=1000 operation=add", &elementwise_cudnn},
     {"linear batch=16 inputs=32 outputs=64 activation=relu precision=fp16", &linear_cublaslt},
-    {"linear batch=16 inputs=32 outputs=64 pass=backward-weights", &linear_plain},
+    {"linear batch=16 inputs=32 outputs=64 pass=backward-weights", &linear_cublaslt},
     {"lstm batch=4 sequence=4 layers=2 precision=fp16 pass=backward", &lstm_cudnn},
     {"lstm batch=4 sequence=4 cell=gru algorithm=standard", &lstm_cudnn},
     {"lstm batch=4 sequence=4 layers=3 precision=fp16", &lstm_persistent},

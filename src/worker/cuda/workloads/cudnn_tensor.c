@@ -39,7 +39,7 @@ enum status cudnn_tensor_create(enum precision precision, const struct cudnn_ext
     int extent[4], stride[4];
     for (int i = 0; i < 4; ++i)
         elements *= (double)extents->extent[i];
-    TRY(cudnn_count_check(elements, "implementation = plain has no such bound", error));
+    TRY(cudnn_count_check(elements, "choose smaller tensors", error));
     for (int i = 0; i < 4; ++i) {
         extent[i] = (int)extents->extent[i];
         stride[i] = (int)extents->stride[i];

@@ -4,13 +4,12 @@
 #include "worker/cuda/workloads/product.h"
 
 struct linear_work {
-    struct product_work work; /* work.product: cublaslt only */
+    struct product_work work;
     struct linear shape;
     bool separate; /* bias and activation, or the bias gradient, have a kernel of their own */
 };
 
-/* Tensors of the product of a pass: result = a b by columns for the library, result = b a by rows
- * for the plain kernel. */
+/* Tensors of the product of a pass: result = a b by columns. */
 static const struct pass {
     enum tensor a, b, result;
 } passes[] = {
@@ -41,62 +40,6 @@ static enum status finish(struct gpu *gpu, const struct linear_work *l, struct e
     return CUDA(kernel_column_sums(s->precision, linear_bias(l), t->input[TENSOR_OUTPUT], s->batch,
                                    s->outputs, gpu->stream));
 }
-
-/* ---- plain ---- */
-
-static enum status plain_check(const struct gpu *gpu, const struct config *config,
-                               struct error *error)
-{
-    TRY(product_plain_check(gpu, config, error));
-    if (linear_from(config).fusion == LINEAR_FUSED)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "implementation plain has bias and activation in a kernel of their own");
-    return STATUS_OK;
-}
-
-static enum status plain_open(struct gpu *gpu, const struct config *config, struct work *work,
-                              struct record *record, struct error *error)
-{
-    struct linear_work *l = (struct linear_work *)work;
-    (void)gpu, (void)config, (void)record, (void)error;
-    l->separate = linear_has_epilogue(&l->shape);
-    return STATUS_OK;
-}
-
-static enum status plain_iterate(struct gpu *gpu, struct work *work, struct error *error)
-{
-    const struct linear_work *l = (const struct linear_work *)work;
-    const struct linear *s = &l->shape;
-    const struct pass *pass = &passes[s->pass];
-    const void *a = l->work.tensors.input[pass->b], *b = l->work.tensors.input[pass->a];
-    const struct {
-        struct kernel_factor a, b;
-        int64_t m, n, k;
-    } products[] =
-        {
-            [LINEAR_FORWARD] =
-                {{a, s->inputs, 1}, {b, s->inputs, 1}, s->batch, s->outputs, s->inputs},
-            [LINEAR_BACKWARD_DATA] =
-                {{a, s->outputs, 1}, {b, 1, s->inputs}, s->batch, s->inputs, s->outputs},
-            [LINEAR_BACKWARD_WEIGHTS] =
-                {{a, 1, s->outputs}, {b, 1, s->inputs}, s->outputs, s->inputs, s->batch},
-        },
-      *p = &products[s->pass];
-    TRY(CUDA(kernel_product(s->precision, l->work.tensors.result[pass->result], p->a, p->b, p->m,
-                            p->n, p->k, gpu->stream)));
-    return finish(gpu, l, error);
-}
-
-const struct tensor_routine linear_plain = {
-    .bytes = sizeof(struct linear_work),
-    .algorithm = "thread-per-element",
-    .shape = linear_shape,
-    .check = plain_check,
-    .open = plain_open,
-    .iterate = plain_iterate,
-};
-
-/* ---- cuBLASLt ---- */
 
 static cublasLtEpilogue_t epilogue_of(const struct linear *s)
 {

@@ -12,6 +12,19 @@ TENSOR_SHAPE(matmul)
 
 /* ---- plain ---- */
 
+/* The plain product takes the precisions of vector units. */
+static enum status plain_check(const struct gpu *gpu, const struct config *config,
+                               struct error *error)
+{
+    const enum precision precision = config_precision(config);
+    (void)gpu;
+    if (precision == PRECISION_TF32 || precision == PRECISION_FP8)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "%s is a precision of tensor units, which the plain product does not use",
+                         precision_info[precision].name);
+    return STATUS_OK;
+}
+
 static enum status plain_iterate(struct gpu *gpu, struct work *work, struct error *error)
 {
     const struct matmul_work *m = (const struct matmul_work *)work;
@@ -27,7 +40,7 @@ const struct tensor_routine matmul_plain = {
     .bytes = sizeof(struct matmul_work),
     .algorithm = "thread-per-element",
     .shape = matmul_shape,
-    .check = product_plain_check,
+    .check = plain_check,
     .iterate = plain_iterate,
 };
 

@@ -143,18 +143,6 @@ enum status product_offered(const struct gpu *gpu, enum precision precision, dou
                        "choose a smaller batch", error);
 }
 
-enum status product_plain_check(const struct gpu *gpu, const struct config *config,
-                                struct error *error)
-{
-    const enum precision precision = config_precision(config);
-    (void)gpu;
-    if (precision == PRECISION_TF32 || precision == PRECISION_FP8)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "%s is a precision of tensor units, which the plain product does not use",
-                         precision_info[precision].name);
-    return STATUS_OK;
-}
-
 enum status product_open(const struct gpu *gpu, const struct product_form *form,
                          struct product *product, struct error *error)
 {

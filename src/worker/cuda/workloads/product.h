@@ -82,9 +82,7 @@ enum status product_choose(struct gpu *gpu, struct product_work *work, struct re
 enum status product_describe(const struct product *product, struct record *record,
                              struct error *error);
 
-/* As in struct tensor_routine. The plain product takes the precisions of vector units. */
-enum status product_plain_check(const struct gpu *gpu, const struct config *config,
-                                struct error *error);
+/* As in struct tensor_routine. */
 enum status product_work_check(const struct gpu *gpu, const struct config *config,
                                struct error *error);
 void product_work_close(struct work *work);

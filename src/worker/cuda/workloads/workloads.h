@@ -19,7 +19,6 @@
     ROW("conv2d", "plain", conv2d_plain, NULL)                                                     \
     ROW("elementwise", "cudnn", elementwise_cudnn, NULL)                                           \
     ROW("linear", "cublaslt", linear_cublaslt, NULL)                                               \
-    ROW("linear", "plain", linear_plain, NULL)                                                     \
     ROW("lstm", "cudnn", lstm_cudnn, NULL)                                                         \
     ROW("lstm", "persistent", lstm_persistent, NULL)                                               \
     ROW("matmul", "cublaslt", matmul_cublaslt, NULL)                                               \
