@@ -245,12 +245,8 @@ static enum status gradient_read(struct device_state *state, struct work *work, 
     double *dx = test_calloc((size_t)lstm_x_size(&s), sizeof *dx), squares = 0.0;
     double *dw = test_calloc((size_t)lstm_w_size(&s), sizeof *dw);
     const struct reference_request request = {.loop = loop_in_turn};
-    const struct lstm_results results = {.config = &g->config,
-                                         .seed = seed,
-                                         .samples = s.batch,
-                                         .dx = dx,
-                                         .dw = dw,
-                                         .dw_count = lstm_w_size(&s)};
+    const struct lstm_results results = {&g->config, seed, s.batch,         NULL, NULL,
+                                         dx,         dw,   lstm_w_size(&s), NULL};
     assert_int_equal(lstm_network_compute(&request, &results, error), STATUS_OK);
     for (int64_t i = begin; i < begin + size; ++i)
         squares += dw[i] * dw[i];
