@@ -42,32 +42,22 @@ static struct kernel_lstm_layer layer_of(const struct network *net, int64_t numb
     return layer;
 }
 
-static enum status layer_forward(struct gpu *gpu, const struct network *net, int64_t number,
-                                 struct error *error)
+/* Runs all steps of a layer; backward from the last to the first. */
+static enum status layer_run(struct gpu *gpu, const struct network *net, int64_t number,
+                             bool backward, struct error *error)
 {
     for (int64_t direction = 0; direction < net->s.directions; ++direction) {
         const struct kernel_lstm_layer layer = layer_of(net, number, direction);
-        const int64_t begin = direction ? net->rows - layer.samples : 0;
-        for (int64_t step = 0; step < net->s.sequence; ++step)
-            TRY(CUDA(kernel_lstm_forward(&layer, begin + step * layer.ahead, gpu->stream)));
-    }
-    return STATUS_OK;
-}
-
-static enum status layer_backward(struct gpu *gpu, const struct network *net, int64_t number,
-                                  struct error *error)
-{
-    for (int64_t direction = 0; direction < net->s.directions; ++direction) {
-        const struct kernel_lstm_layer layer = layer_of(net, number, direction);
-        const int64_t end = direction ? 0 : net->rows - layer.samples;
-        for (int64_t step = 0; step < net->s.sequence; ++step)
-            TRY(CUDA(kernel_lstm_backward(&layer, end - step * layer.ahead, gpu->stream)));
-        if (net->results->dw_count > 0)
+        int64_t row = backward == (direction == 0) ? net->rows - layer.samples : 0;
+        for (int64_t i = 0; i < net->s.sequence; ++i, row += backward ? -layer.ahead : layer.ahead)
+            TRY(backward ? CUDA(kernel_lstm_backward(&layer, row, gpu->stream))
+                         : CUDA(kernel_lstm_forward(&layer, row, gpu->stream)));
+        if (backward && net->results->dw_count > 0)
             TRY(CUDA(kernel_lstm_weights_gradient(&layer, (const int64_t *)net->arrays[PLACES],
                                                   net->results->dw_count, net->arrays[DW],
                                                   gpu->stream)));
     }
-    for (int64_t direction = 0; direction < net->s.directions; ++direction) {
+    for (int64_t direction = 0; backward && direction < net->s.directions; ++direction) {
         const struct kernel_lstm_layer layer = layer_of(net, number, direction);
         TRY(CUDA(kernel_lstm_input_gradient(&layer, net->arrays[number ? BETWEEN : DX],
                                             direction > 0, gpu->stream)));
@@ -108,9 +98,9 @@ static enum status network_compute(struct gpu *gpu, const struct network *net, s
     TRY(copy(gpu, arrays[SEEN], r->seen, net->y_size, error));
     TRY(copy(gpu, arrays[PLACES], r->dw_offsets, r->dw_count, error));
     for (int64_t layer = 0; layer < s->layers; ++layer)
-        TRY(layer_forward(gpu, net, layer, error));
+        TRY(layer_run(gpu, net, layer, false, error));
     for (int64_t layer = s->layers - 1; layer >= 0 && (r->dx || r->dw); --layer)
-        TRY(layer_backward(gpu, net, layer, error));
+        TRY(layer_run(gpu, net, layer, true, error));
     TRY(copy(gpu, r->y, arrays[Y] + (s->layers - 1) * net->y_size, net->y_size, error));
     TRY(copy(gpu, r->dx, arrays[DX], net->rows * s->features, error));
     TRY(copy(gpu, r->dw, arrays[DW], r->dw_count, error));
