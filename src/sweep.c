@@ -312,7 +312,7 @@ static struct executor_settings executor_settings_of(const struct sweep *sweep)
         .worker_folder = sweep->worker_folder,
         .device = device_kind_chosen(settings->device),
         .open_timeout = fmax(settings->timeout, open_timeout_least),
-        .counters = sweep->manifest->measure.counters,
+        .require_counters = sweep->manifest->measure.counters == COUNTERS_REQUIRE,
         .interrupted = &signals_caught,
         .timeout = settings->timeout,
         .retries = settings->retries,

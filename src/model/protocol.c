@@ -429,7 +429,10 @@ char *reply_encode(const struct reply *reply)
         json_object_set_new(object, "id", json_string(reply->id));
     if (reply->kind == REPLY_ROOFS) {
         const struct key found = {NAMES(roof_kinds, ROOF_KINDS)};
+        char counters[OUTCOME_TEXT];
+        outcome_format(&reply->device.counters, counted_word, counters);
         json_object_set_new(object, "roofs", words_encode(&found, reply->found));
+        json_object_set_new(object, "counters", text_encode(counters));
     }
     if (reply->kind == REPLY_ROOF)
         json_object_set_new(object, "roof", fields_encode(roof_fields, &reply->roof));
@@ -448,6 +451,8 @@ char *reply_encode(const struct reply *reply)
 static enum status decode_found(const json_t *object, struct reply *reply, struct error *error)
 {
     const json_t *roofs = json_object_get(object, "roofs");
+    const char *counters = json_string_value(json_object_get(object, "counters"));
+    outcome_parse(counters ? counters : "", counted_word, &reply->device.counters);
     memset(reply->found, false, sizeof reply->found);
     for (size_t i = 0; i < json_array_size(roofs); ++i) {
         const char *name = json_string_value(json_array_get(roofs, i));

@@ -5,7 +5,8 @@
  *                                                           "addresses":[6656,6912]}
  *     {"op":"describe","index":0,"counters":"auto"}     -> {"reply":"device","device":{...}}
  *     {"op":"tune","memory":["dram"],"compute":["fp32"],"launch":true,"transfer":true,
- *      "prove":true}                                    -> {"reply":"roofs","roofs":[...]}
+ *      "prove":true}                                    -> {"reply":"roofs","roofs":[...],
+ *                                                           "counters":"counted"}
  *     {"op":"roof","name":"dram read","condition":"together","start":1763.5,"sustained":true,
  *      "only_sustained":true,"energy":true,"keep_busy":true} -> {"reply":"roof","roof":{...}}
  *     {"op":"release"}                                  -> {"reply":"roofs","roofs":[]}
@@ -28,7 +29,7 @@
  * - describe: opens the device and, unless "counters" is "off", tries its counters. A second
  *   describe reports the health at that moment as health_end. A worker with --watch answers
  *   describe alone.
- * - tune: finds the fastest variant of each roof.
+ * - tune: finds the fastest variant of each roof; with "prove" tries the counters, too.
  * - roof: measures a tuned roof from `start` on (s since the epoch; 0: at once). "sustained" also
  *   measures a compute roof once the clock has settled; "only_sustained" omits the burst. "energy"
  * also repeats the work until its energy is known. "keep_busy" continues the work after the reply

@@ -106,31 +106,22 @@ static void log_devices(const struct devices *devices, const char *reasons, size
     }
 }
 
-/* Logs one message for each cause. With counters = require the first cause ends the sweep. */
+/* With counters = require the first cause of a refusal ends the sweep. */
 static enum status check_counters(const struct devices *devices, struct error *error)
 {
     for (int i = 0; i < devices->ranks; ++i) {
-        const struct device *device = &devices->list[i];
-        const struct outcome *counters = &device->counters;
-        const struct device_kind *kind = device_kind_find(device->kind);
+        const struct outcome *counters = &devices->list[i].counters;
         char refusal[OUTCOME_TEXT];
-        int count = 0, earlier = 0;
-        for (int j = 0; j < devices->ranks && earlier == 0; ++j) {
-            bool same = outcome_same(counters, &devices->list[j].counters);
-            count += same;
-            earlier += same && j < i;
-        }
-        if (counters->code == OUTCOME_MISSING || counters->code == COUNTED_YES || earlier > 0)
+        int count = 0;
+        if (counters->code == OUTCOME_MISSING || counters->code == COUNTED_YES)
             continue;
+        for (int j = 0; j < devices->ranks; ++j)
+            count += outcome_same(counters, &devices->list[j].counters);
         outcome_format(counters, counted_word, refusal);
-        if (devices->manifest->measure.counters == COUNTERS_REQUIRE)
-            return error_set(error, STATUS_DEVICE,
-                             "counters = require, but on %d of %d ranks %s; counters = auto "
-                             "measures without",
-                             count, devices->ranks, refusal);
-        log_print(devices->log, kind && !kind->has_counters ? LOG_DEBUG : LOG_WARNING,
-                  "hardware counters on %d of %d ranks %s; FLOPs and bytes are the modelled ones",
-                  count, devices->ranks, refusal);
+        return error_set(error, STATUS_DEVICE,
+                         "counters = require, but on %d of %d ranks %s; counters = auto measures "
+                         "without",
+                         count, devices->ranks, refusal);
     }
     return STATUS_OK;
 }
@@ -192,6 +183,7 @@ static struct device *match_earlier(const struct devices *devices, const struct 
         if (match) {
             matches[i] = *match;
             matches[i].link_count = 0;
+            matches[i].counters = devices->list[i].counters;
             snprintf(matches[i].roofs_reused, sizeof matches[i].roofs_reused, "%s",
                      devices->manifest->reuse);
         }

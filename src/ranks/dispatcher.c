@@ -50,6 +50,7 @@ struct rank {
     double since;
     double count_began; /* s, begin of RANK_COUNTING */
     size_t count_rows;  /* rows in flight at that time */
+    bool has_counters;  /* its device's counters can be read */
 };
 
 struct dispatcher {
@@ -67,6 +68,7 @@ struct dispatcher {
     double now, stopped_at; /* s, from dispatcher_time */
     bool started;           /* the first dispatcher_time has come */
     bool changed;           /* messages came since dispatcher_commit */
+    struct outcome refusal; /* of counters, as logged last */
     double rows_time;       /* s left for rows when the first could begin; NaN before */
     size_t failures;
     /* number of configurations given up with their device (replicate), or of devices lost in a
@@ -401,7 +403,7 @@ static size_t batch_size(const struct dispatcher *dispatcher, int rank)
     const struct measure_settings *measure = &dispatcher->settings.manifest->measure;
     const struct device *device = &dispatcher->settings.devices[rank];
     int64_t most = measure->count_together ? measure->count_together : device->count_together;
-    bool counted = measure->counters != COUNTERS_OFF && device->counters.code == COUNTED_YES;
+    bool counted = measure->counters != COUNTERS_OFF && dispatcher->ranks[rank].has_counters;
     return counted && most > 1 ? (size_t)most : 1;
 }
 
@@ -595,6 +597,23 @@ static void stop_when_done(struct dispatcher *dispatcher)
 
 /* ---- messages from ranks ---- */
 
+/* Logs each cause once: neighbours usually have the same. */
+static void note_counters(struct dispatcher *dispatcher, int from, const struct device *device)
+{
+    const struct outcome *counters = &device->counters;
+    const struct device_kind *kind = device_kind_find(device->kind);
+    char refusal[OUTCOME_TEXT];
+    dispatcher->ranks[from].has_counters = counters->code == COUNTED_YES;
+    if (counters->code == OUTCOME_MISSING || counters->code == COUNTED_YES ||
+        outcome_same(counters, &dispatcher->refusal))
+        return;
+    dispatcher->refusal = *counters;
+    outcome_format(counters, counted_word, refusal);
+    log_print(dispatcher->log, kind && !kind->has_counters ? LOG_DEBUG : LOG_WARNING,
+              "hardware counters of rank %d on %s %s; FLOPs and bytes are the modelled ones", from,
+              device->hostname, refusal);
+}
+
 static void handle_device(struct dispatcher *dispatcher, const struct message *message)
 {
     struct json_reader reader = json_reader_object(json_text_of(message->text));
@@ -615,6 +634,7 @@ static void handle_device(struct dispatcher *dispatcher, const struct message *m
     struct device *device = malloc(sizeof *device);
     struct error unread;
     if (device && device_decode(json_text_of(message->text), device, &unread) == STATUS_OK) {
+        note_counters(dispatcher, message->from, device);
         device_set_peaks(device);
         estimator_set_peaks(dispatcher->estimator, device);
     }

@@ -139,6 +139,7 @@ void executor_set_roofs(struct executor *executor, const struct device *device)
     memcpy(own->links, device->links, sizeof own->links);
     own->link_count = device->link_count;
     memcpy(own->roofs_reused, device->roofs_reused, sizeof own->roofs_reused);
+    own->counters = device->counters;
     device_set_peaks(own);
 }
 
@@ -322,7 +323,8 @@ static enum status try_kind(struct executor *executor, const struct device_kind 
         status = choose_index(executor, reply.count, &request.index, error);
     executor->device.index = request.index;
     request.op = REQUEST_DESCRIBE;
-    request.measure.counters = executor->settings.counters;
+    request.measure.counters =
+        executor->settings.require_counters ? COUNTERS_REQUIRE : COUNTERS_OFF;
     if (status == STATUS_OK)
         status = executor_call(executor, &request, REPLY_DEVICE, timeout, &reply, error);
     if (status == STATUS_OK && strcmp(reply.device.kind, kind->name) != 0)
@@ -428,7 +430,7 @@ static struct request describe_again(const struct executor *executor)
 {
     struct request describe = request_default(REQUEST_DESCRIBE);
     describe.index = executor->device.index;
-    describe.measure.counters = COUNTERS_OFF; /* the first worker tried the counters */
+    describe.measure.counters = COUNTERS_OFF; /* the first worker tries the counters */
     return describe;
 }
 

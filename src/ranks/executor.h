@@ -26,8 +26,8 @@ struct executor_settings {
     const char *worker_folder;        /* folder with the workers of all kinds */
     const struct device_kind *device; /* NULL: the first kind that opens */
     struct binding binding;
-    double open_timeout;           /* s; limit of each request while opening */
-    enum counters_choice counters; /* if not off, the worker tries counters while opening */
+    double open_timeout;   /* s; limit of each request while opening */
+    bool require_counters; /* the worker tries counters while opening, not with the roofs */
     /* Set by a signal, ends waiting. May be NULL. */
     const volatile sig_atomic_t *interrupted;
     double timeout; /* s; limit of an attempt at a configuration */
@@ -89,7 +89,7 @@ const char *executor_lost(const struct executor *executor);
 /* Renames the device for all later messages. */
 void executor_name_device(struct executor *executor, const char *uuid);
 
-/* Copies roofs, links, peaks and origin of *device. */
+/* Copies roofs, links, peaks and origin of *device, and the outcome of its counters. */
 void executor_set_roofs(struct executor *executor, const struct device *device);
 
 /* ---- the loop; nothing waits ---- */

@@ -84,21 +84,27 @@ static double node_wait(struct node *node, double moment)
 
 /* ---- tuning ---- */
 
-/* A failure costs roofs and derived values; rows are measured all the same. */
+/* Also tries the counters. A failure costs roofs and derived values; rows are measured all the
+ * same.
+ */
 static enum status tune(struct node *node)
 {
     struct request request = request_default(REQUEST_TUNE);
     struct reply reply;
     struct error error;
     memset(node->tuned, 0, sizeof node->tuned);
-    request.peaks = node->settings->request;
+    if (!node->settings->skip)
+        request.peaks = node->settings->request;
+    else
+        memset(&request.peaks, 0, sizeof request.peaks);
     request.prove = node->settings->prove;
     reply_init(&reply);
     enum status status = executor_call(node->executor, &request, REPLY_ROOFS,
                                        tune_timeouts * node->settings->timeout, &reply, &error);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK) {
         memcpy(node->tuned, reply.found, sizeof node->tuned);
-    else
+        node->device.counters = reply.device.counters;
+    } else
         log_print(node->log, LOG_WARNING, "%s on %s: roofs not tuned: %s", node->device.uuid,
                   node->device.hostname, error.text);
     reply_clear(&reply);
@@ -462,7 +468,7 @@ static struct node *node_create(MPI_Comm comm, struct executor *executor,
 static void node_find(struct node *node, const struct guard_settings *bound)
 {
     int found[DEVICE_KINDS][ROOF_KINDS] = {{0}};
-    if (!node->settings->skip)
+    if (!executor_lost(node->executor) && (!node->settings->skip || node->settings->prove))
         tune_with_retries(node);
     memcpy(node->found, node->tuned, sizeof node->found);
     for (int kind = 0; kind < ROOF_KINDS; ++kind)

@@ -231,6 +231,8 @@ static enum status answer(struct worker *worker, const char *line, struct reply 
     case REQUEST_TUNE:
         TRY(worker_open(worker, 0, error));
         TRY(tune_roofs(worker, &request, reply->found, error));
+        TRY(request.prove ? try_counters(worker, error) : STATUS_OK);
+        reply->device.counters = worker->device.counters;
         reply->kind = REPLY_ROOFS;
         return STATUS_OK;
     case REQUEST_ROOF:

@@ -180,7 +180,7 @@ static void roofs_fail(const struct roof_request *request)
             struct error error = {""};
             fault = kinds[kind];
             fault.at = at;
-            enum status status = roofs_tune(&roofs, &gpu, NULL, request, found, &error);
+            enum status status = roofs_tune(&roofs, &gpu, request, found, &error);
             reached = fault.calls >= at;
             expect(fault.lost || status != STATUS_DEVICE, &all, "the wrong status", &error);
             fault.at = 0;

@@ -54,7 +54,6 @@ void bench_create(struct bench *bench, const struct bench_settings *settings)
                     .local_count = settings->local_rank + 1,
                     .device = settings->local_rank},
         .open_timeout = timeout,
-        .counters = COUNTERS_OFF,
         .interrupted = settings->interrupted,
         .timeout = timeout,
         .retries = 1,

@@ -215,7 +215,17 @@ static struct roof_request everything(void)
 static enum status try_tune(const struct roof_request *request, bool prove, struct error *error)
 {
     roofs_close(roofs);
-    return roofs_tune(&roofs, NULL, prove ? profiler : NULL, request, found, error);
+    bool tuned[ROOF_KINDS];
+    memcpy(tuned, found, sizeof tuned);
+    TRY(roofs_tune(&roofs, NULL, request, tuned, error));
+    enum status status = prove ? roofs_prove(roofs, profiler, error) : STATUS_OK;
+    if (status) {
+        roofs_close(roofs);
+        roofs = NULL;
+        return status;
+    }
+    memcpy(found, tuned, sizeof tuned);
+    return STATUS_OK;
 }
 
 static void tune(const struct roof_request *request, bool prove)

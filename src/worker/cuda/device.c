@@ -97,7 +97,10 @@ static void device_health(struct device_state *state, double health[HEALTH_COUNT
 static enum status device_try_counters(struct device_state *state, struct device *device,
                                        struct error *error)
 {
-    return profile_try(state->profiler, &state->gpu, &device->counters, error);
+    enum status status = profile_try(state->profiler, &state->gpu, &device->counters, error);
+    if (status != STATUS_DEVICE)
+        profiler_detach_counters(state->profiler);
+    return status;
 }
 
 static enum status device_tune_roofs(struct device_state *state, const struct roof_request *request,
@@ -105,12 +108,12 @@ static enum status device_tune_roofs(struct device_state *state, const struct ro
 {
     struct outcome counters;
     arena_trim(state->gpu.arena);
-    enum status status =
-        prove ? profile_try(state->profiler, &state->gpu, &counters, error) : STATUS_OK;
-    bool counted = status == STATUS_OK && prove && counters.code == COUNTED_YES;
-    if (status == STATUS_OK)
-        status = roofs_tune(&state->roofs, &state->gpu, counted ? state->profiler : NULL, request,
-                            found, error);
+    TRY(roofs_tune(&state->roofs, &state->gpu, request, found, error));
+    if (!prove)
+        return STATUS_OK;
+    enum status status = profile_try(state->profiler, &state->gpu, &counters, error);
+    if (status == STATUS_OK && counters.code == COUNTED_YES)
+        status = roofs_prove(state->roofs, state->profiler, error);
     if (status != STATUS_DEVICE)
         profiler_detach_counters(state->profiler);
     return status;

@@ -252,8 +252,7 @@ static void proof_keep(int kind, const struct running *proof, const double value
  * (docs/measurements.md, "Cost of attaching CUPTI"). Cache contents do not matter: each range makes
  * many passes over a cache, or one pass over far more than the cache. If the collection fails, all
  * roofs stay unproven. */
-static enum status winners_prove(struct roofs *roofs, struct profiler *profiler,
-                                 struct error *error)
+enum status roofs_prove(struct roofs *roofs, struct profiler *profiler, struct error *error)
 {
     const int64_t part = 4;
     struct running proofs[ROOF_KINDS];
@@ -292,26 +291,25 @@ static enum status winners_prove(struct roofs *roofs, struct profiler *profiler,
 
 /* ---- tune ---- */
 
-static enum status tune(struct roofs *roofs, struct profiler *profiler,
-                        const struct roof_request *request, struct error *error)
+static enum status tune(struct roofs *roofs, const struct roof_request *request,
+                        struct error *error)
 {
     TRY(vendor.reserve(roofs->gpu, 2 * SAMPLES_MAX, false, error));
     for (int kind = 0; kind < ROOF_KINDS; ++kind)
         if (roof_requested(request, kind))
             TRY(kind_tune(roofs, kind, error));
-    return profiler ? winners_prove(roofs, profiler, error) : STATUS_OK;
+    return STATUS_OK;
 }
 
-enum status roofs_tune(struct roofs **roofs, struct gpu *gpu, struct profiler *profiler,
-                       const struct roof_request *request, bool found[ROOF_KINDS],
-                       struct error *error)
+enum status roofs_tune(struct roofs **roofs, struct gpu *gpu, const struct roof_request *request,
+                       bool found[ROOF_KINDS], struct error *error)
 {
     struct roofs *result = calloc(1, sizeof *result);
     *roofs = NULL;
     if (!result)
         return error_set(error, STATUS_SYSTEM, "no memory");
     result->gpu = gpu;
-    enum status status = tune(result, profiler, request, error);
+    enum status status = tune(result, request, error);
     if (status) {
         roofs_close(result);
         return status;

@@ -12,11 +12,13 @@ struct profiler;
 struct resting_power;
 struct roofs; /* the tuned roofs, with their memory */
 
-/* As device_ops.tune_roofs. `profiler` has readable counters and proves the variants; NULL: no
- * proof. The caller closes *roofs, which is NULL after a failure. `gpu` must outlive *roofs. */
-enum status roofs_tune(struct roofs **roofs, struct gpu *gpu, struct profiler *profiler,
-                       const struct roof_request *request, bool found[ROOF_KINDS],
-                       struct error *error);
+/* As device_ops.tune_roofs. The caller closes *roofs, which is NULL after a failure. `gpu` must
+ * outlive *roofs. */
+enum status roofs_tune(struct roofs **roofs, struct gpu *gpu, const struct roof_request *request,
+                       bool found[ROOF_KINDS], struct error *error);
+
+/* Proves the tuned variants. `profiler` has readable counters. */
+enum status roofs_prove(struct roofs *roofs, struct profiler *profiler, struct error *error);
 
 /* As device_ops.measure_roof and keep_busy. `roofs` may be NULL: nothing was tuned. *resting: see
  * energy_rest. */

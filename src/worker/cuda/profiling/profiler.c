@@ -48,11 +48,7 @@ static enum status count_trial(struct profiler *profiler, unsigned tensors, stru
 {
     const struct profiled_work work = {nothing, profiler->host.run, profiler->host.argument, NULL};
     double values[1][QUANTITY_COUNT];
-    enum status status =
-        profiler_count(profiler, tensors, &work, 1, NULL, 0, values, &profiler->tried, error);
-    if (status != STATUS_DEVICE)
-        profiler_detach_counters(profiler);
-    return status;
+    return profiler_count(profiler, tensors, &work, 1, NULL, 0, values, &profiler->tried, error);
 }
 
 /* Counts a trial, because some refusals show only then. The trial counts all tensors, as the proofs
