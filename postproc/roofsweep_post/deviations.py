@@ -8,8 +8,9 @@ The limit follows from the reference alone, never from the noise of the judged d
 - the spread between placements of the buffers (`placed`: median over the reference's devices),
 - three times the scatter of the devices (median absolute deviation scaled to a standard deviation; 0 for two devices).
 
-The limit is at most 10 %, or the threshold if that is wider. If one of these exceeds 10 %, a device beyond `least` is
-unsure, and is slow only beyond the largest of them. Faster devices are printed and not judged."""
+The limit is at most 10 %, or the threshold or the limit of this kind if that is wider. If one of the others exceeds
+10 %, a device beyond `least` is unsure, and is slow only beyond the largest of them. Faster devices are printed and not
+judged."""
 
 import numpy as np
 
@@ -26,11 +27,13 @@ def speed(table):
 
 
 def at_equal_clock(found):
-    """Replaces roofs of tensor units by their work in a clock cycle, over all samples. Tensor units reach the power
-    cap, so the clock of a short burst is arbitrary and says nothing about the device. A kind stays as it is if a device
-    lacks its clock, because work per second cannot be compared with work per cycle."""
-    tensor = found["name"].str.contains(" tensor ") & found["performance"].notna()
-    clocked = tensor & ~found["name"].isin(found["name"][tensor & ~(found["sm_clock"] > 0)])
+    """Replaces roofs of tensor and vector units, and L2 roofs of all devices at once, by their work in a clock cycle,
+    over all samples. They reach the power cap, so the clock of a short burst is arbitrary and says nothing about the
+    device. A kind stays as it is if a device lacks its clock, because work per second cannot be compared with work per
+    cycle."""
+    units = found["name"].str.contains(" tensor | vector") & found["performance"].notna()
+    capped = units | (found["name"].str.startswith("l2 ") & (found["condition"] == "together") & found["time"].isna())
+    clocked = capped & ~found["name"].isin(found["name"][capped & ~(found["sm_clock"] > 0)])
     work = found["value"] * found["mean"] / found["sm_clock"]
     unit = found["unit"].str.replace("/s", "/cycle")
     return found.assign(value=found["value"].mask(clocked, work), unit=found["unit"].mask(clocked, unit))
@@ -111,7 +114,7 @@ def judged(table, threshold=THRESHOLD, across=False, first=None):
 def limited(table, threshold=THRESHOLD):
     """Sets limit, slow, unsure and fast from fair (the judged deviation) and spread_of (the expected spread)."""
     spread, widest = table["spread_of"], max(WIDEST, threshold)
-    table["limit"] = spread.clip(upper=widest).where(np.isfinite(spread))
+    table["limit"] = spread.clip(upper=table["least"].clip(lower=widest)).where(np.isfinite(spread))
     known, slower = table["fair"].notna() & table["limit"].notna(), 1 - table["fair"]
     slow, soft = known & (slower > spread), table["soft"].astype(bool)
     table["slow"] = slow & ~soft

@@ -70,7 +70,7 @@ row "^launch gap, alone *4 " "2.03 us" "-1.5 %   1#3 node1" "+1.5 %   1#0 node1"
 row "^PASS 1#0 node1 GPU-0 (9 checks)$"
 row "^FAIL 1#1 node1 GPU-1 (9 checks): dram read, alone: not measured: the bus is gone$"
 row "^FAIL 1#2 node1 GPU-2 (9 checks): l2 read, alone: contradicted$"
-row "^FAIL 1#3 node1 GPU-3 (9 checks): dram triad, together slower by 18.0 % +- 0.2 (limit 4.4 %)$"
+row "^FAIL 1#3 node1 GPU-3 (9 checks): dram triad, together slower by 18.0 % +- 0.3 (limit 4.4 %)$"
 # A verdict for each device, as text and as JSON.
 expect 1 script compare node.nc --quiet --json found.json --junit found.xml
 [ "$(wc -l <output)" = 4 ] || { cat output; fail "more than a line for each device"; }
@@ -167,7 +167,7 @@ row "^PASS 1#0 node1" "(4 checks)$"
 refused_option "argument -c/--configurations: '-1' is no whole number >= 0" compare node.nc --configurations -1
 # Compared with an earlier file, only slower is a finding.
 expect 1 script compare alone.nc node.nc
-row "^FAIL 2#3 node1 GPU-3" "dram triad, together slower by 17.6 % +- 0.2 "
+row "^FAIL 2#3 node1 GPU-3" "dram triad, together slower by 17.6 % +- 0.3 "
 ! grep -q "^FAIL 1#" output || { cat output; fail "the reference is judged"; }
 roofs='data["device_roof_spread"][:] = 0.01; data["device_roof_bandwidth"][:] *='
 doctored golden.nc faster.nc "$roofs 1.5"
@@ -182,7 +182,7 @@ expect 0 script compare golden.nc less.nc --quiet
 expect 1 script compare golden.nc roof.nc --quiet
 row "^FAIL 2#0 node1" "dram read, alone, energy slower by 20.0 % +- 3.9 (limit 9.0 %)"
 expect 1 script compare golden.nc row.nc --quiet
-row "^FAIL 2#0 node1" "batch batch=16.*, energy slower by 20.0 % +- 3.9 (limit 9.0 %)"
+row "^FAIL 2#0 node1" "batch batch=16.*, energy slower by 20.0 % +- 3.9 (limit 18.0 %)"
 
 # Eight healthy GPUs have no finding. A GPU at 95 % in one roof is found, for every roof that repeats within 1.3 %.
 expect 0 script compare "$eight"
@@ -240,7 +240,7 @@ data["other_processes"][:] = numpy.where(beside, "python3 (process 9, 5 % busy)"
 data["energy"][~beside] *= 1.05'
 expect 1 script compare "$two" busy.nc --quiet
 row "^PASS 2#0"
-row "^FAIL 2#1" ": another load takes 5..* % of the GPU.s time (limit 1.0 %); other processes beside 40 configurations: python3 (process 9, 5 % busy), fp16 tensor mma, together slower by 5.0 % +- 0.4 "
+row "^FAIL 2#1" ": another load takes 5..* % of the GPU.s time (limit 1.0 %); other processes beside 40 configurations: python3 (process 9, 5 % busy), l2 write, together slower by 7.9 % +- 0.5 "
 # A loaded GPU is no reference: its model takes its place, else the device is inconclusive.
 doctored "$two" slower.nc '
 for value in "performance", "nominal_fraction", "clock_fraction":
@@ -256,7 +256,7 @@ for part, itself, others, deviation in (*LIMITS, ("", *SUSTAINED[:1], *SUSTAINED
     assert normal_limit(deviation) <= itself <= others, part
 ' || fail "a limit below its deviation"
 
-# A tensor roof per clock cycle, the work of all samples over their cycles, never exceeds theory.
+# A roof of tensor or vector units per clock cycle, the work of all samples over their cycles, never exceeds theory.
 python '
 import sys, roofsweep_post
 from roofsweep_post import compare
@@ -269,7 +269,7 @@ for path in sys.argv[1:]:
     else:  # of format 3
         cycle = raw["value"] / raw["clock_fraction"] / raw["sm_clock"]
     theory = dict(zip(zip(raw["device"], raw["key"] if "key" in raw else raw["name"] + ", " + raw["condition"]), cycle))
-    own = found[found["unit"].str.endswith("/cycle") & found["usable"]]
+    own = found[found["unit"].str.endswith("/cycle") & found["usable"] & found["performance"].notna()]
     worst += [value / theory[device, key.removesuffix(", sustained")] for value, device, key in zip(own["value"], own["device"], own["key"])]
 print(len(worst), max(worst))
 assert len(worst) > 390 and 0.9 < max(worst) < 1.002
