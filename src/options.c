@@ -12,7 +12,6 @@
 #include "manifest/section.h"
 #include "manifest/settings.h"
 #include "model/workload.h"
-#include "model/workloads/implementations.h"
 #include "named_sweep.h"
 
 static const char help_begin[] =
@@ -428,9 +427,6 @@ static void list_workload(const struct workload *workload, FILE *stream)
     fprintf(stream, "[%s LABEL]\n  %-15s %-10s allowed\n", workload->name, "parameter", "default");
     for (size_t j = 0; j < workload->count; ++j)
         list_parameter(&workload->parameters[j], stream);
-    fprintf(stream, "  implementations\n");
-    for (const char *const *word = implementations_of(workload); *word; ++word)
-        fprintf(stream, "    %s: %s\n", *word, implementation_text(*word));
 }
 
 static json_t *words_encode(const char *const *words)

@@ -74,13 +74,12 @@ def code(words):
 def parameter_tables(listing):
     """Yields (workload, table of parameters and implementations) for each workload of --list."""
     for workload, block in re.findall(r"^\[(\S+) LABEL\]\n(.*?)(?=^\[|\Z)", listing, re.M | re.S):
-        parameters, _, implementations = block.partition("  implementations\n")
         lines = ["| parameter | default | allowed | meaning |", "|---|---|---|---|"]
-        for name, initial, allowed, meaning in re.findall(r"^  (\S+) +(\S+) +(\S.*)\n {20,}(\S.*)", parameters, re.M):
+        for name, initial, allowed, meaning in re.findall(r"^  (\S+) +(\S+) +(\S.*)\n {20,}(\S.*)", block, re.M):
             if name not in ("cache", "implementation", "launch"):
                 lines.append(f"| `{name}` | `{initial}` | {code(allowed)} | {meaning} |")
-        names = re.findall(r"^    ([\w-]+): ", implementations, re.M)
-        lines += ["", f"Implementations: {code(', '.join(names))}."] if names else []
+        names = re.search(r"^  implementation +auto +auto, (.*)", block, re.M)
+        lines += ["", f"Implementations: {code(names[1])}."] if names else []
         yield workload, "\n".join(lines)
 
 
