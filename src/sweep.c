@@ -202,8 +202,7 @@ static enum status read_inputs(struct sweep *sweep, const struct options *option
     const struct sweep_settings *settings = &sweep->manifest->sweep;
     TRY(plan_create(sweep->manifest, &sweep->plan, error));
     TRY(outputs_name(options->output ? options->output : settings->output, options->resume,
-                     options->overwrite || (settings->overwrite && !options->resume),
-                     &sweep->outputs, error));
+                     options->overwrite, &sweep->outputs, error));
     sweep->outputs.any_owner = options->any_owner;
     TRY(outputs_check_input(&sweep->outputs, sweep->manifest->path, "the manifest", error));
     TRY(outputs_check(&sweep->outputs, error));

@@ -17,7 +17,7 @@ static const char *const cache_axes[] = {"hot", "cold",
 struct setting {
     int group;
     const char *key;
-    enum { TEXT, WORD, DEVICE, INTEGER, LIMIT, FLAG, DURATION, FRACTION, SET } kind;
+    enum { TEXT, WORD, DEVICE, INTEGER, FLAG, DURATION, FRACTION, SET } kind;
     size_t offset, size; /* byte; place of the target in struct settings */
     int64_t minimum, maximum;
     const char *const *words; /* first word of a WORD or SET */
@@ -70,7 +70,7 @@ static enum status setting_parse(const struct setting *setting, const char *text
                                  struct error *error)
 {
     const char *devices[DEVICE_KINDS + 2];
-    int64_t wide = -1;
+    int64_t wide = 0;
     int index = 0;
     switch (setting->kind) {
     case TEXT:
@@ -93,12 +93,6 @@ static enum status setting_parse(const struct setting *setting, const char *text
         TRY(units_flag(text, &index, error));
         wide = index;
         break;
-    case LIMIT:
-        if (strcmp(text, "never") != 0 &&
-            units_integer(text, setting->minimum, setting->maximum, &wide, error))
-            return error_set(error, STATUS_USAGE, "'%.60s' is neither never nor a number from %lld",
-                             text, (long long)setting->minimum);
-        break;
     case INTEGER:
     default:
         TRY(units_integer(text, setting->minimum, setting->maximum, &wide, error));
@@ -118,8 +112,6 @@ static const struct setting table[] = {
     {SWEEP, "distribute", WORD, AT(sweep.replicate), .words = distribute_words},
     {SWEEP, "timeout", DURATION, AT(sweep.timeout)},
     {SWEEP, "retries", INTEGER, AT(sweep.retries), .maximum = 100},
-    {SWEEP, "overwrite", FLAG, AT(sweep.overwrite)},
-    {SWEEP, "max_failures", LIMIT, AT(sweep.max_failures), .minimum = 1, .maximum = INT64_MAX},
     {SWEEP, "max_configurations", INTEGER, AT(sweep.max_configurations), .minimum = 1,
      .maximum = 1000000000},
     {SWEEP, "algorithms", TEXT, AT(sweep.algorithms)},
@@ -161,7 +153,6 @@ struct settings settings_default(void)
         .sweep = {.timeout = 120,
                   .retries = 1,
                   .rounds = 1,
-                  .max_failures = -1,
                   .max_configurations = 100000,
                   .seed = SEED_DEFAULT},
         .measure = measure_default,

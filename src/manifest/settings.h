@@ -10,11 +10,9 @@ struct sweep_settings {
     char *output;   /* relative to the working folder; by default the manifest's name with .nc */
     int device;     /* see device_kind_chosen */
     bool replicate; /* distribute = replicate */
-    bool overwrite;
-    double timeout;              /* s for one configuration */
-    int retries;                 /* further attempts after a worker was lost */
-    int rounds;                  /* [measure] rounds: measurements of the whole sweep */
-    int64_t max_failures;        /* number of failed rows that ends the sweep; -1: no limit */
+    double timeout; /* s for one configuration */
+    int retries;    /* further attempts after a worker was lost */
+    int rounds;     /* [measure] rounds: measurements of the whole sweep */
     uint64_t max_configurations; /* limit; a larger plan is refused */
     uint64_t seed;               /* seed of the inputs' random values */
     char *algorithms;            /* NULL, "run", "search", or a path: see sweep_algorithms_file */

@@ -3,7 +3,7 @@
  * Set-up: dispatcher_create marks rows of earlier sessions as done and feeds their times to the
  * estimator. Each rank starts in RANK_PREPARING; once no rank prepares, assign_work gives one row
  * at a time to each idle rank. Failure: a lost or silent rank returns its items to the queue. After
- * a second lost device an item fails. A failed action, a signal, max_failures or the time limit
+ * a second lost device an item fails. A failed action, a signal or the time limit
  * call `stop`, which keeps the first reason. Only if that reason is that all work was done, a
  * failed sync replaces it, because rows are missing on disk. Without memory the process aborts.
  * Rounds: each begins when the one before is done. A row stays on its device, because the spread of
@@ -660,7 +660,6 @@ static void report_progress(struct dispatcher *dispatcher)
 static void store_record(struct dispatcher *dispatcher, int rank, size_t item, int round,
                          struct record *record, const char *text)
 {
-    int64_t most = dispatcher->settings.manifest->sweep.max_failures;
     struct record *stored = or_abort(malloc(sizeof *stored));
     char parts[256];
     const struct plan_item *planned = &dispatcher->settings.plan->items[item];
@@ -692,8 +691,6 @@ static void store_record(struct dispatcher *dispatcher, int rank, size_t item, i
                                  .text = or_abort(record_complete(text, stored, planned->listed)),
                                  .record = stored});
     report_progress(dispatcher);
-    if (most >= 0 && dispatcher->failures >= (size_t)most)
-        stop(dispatcher, STATUS_FAILED, "as many configurations failed as max_failures allows");
 }
 
 /* Updates a rank after a row in flight is done. An overdue rank gets no work until nothing is in

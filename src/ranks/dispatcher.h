@@ -108,7 +108,7 @@ bool dispatcher_finished(const struct dispatcher *dispatcher);
 /* Lists ranks without MESSAGE_FINISHED: "rank 3 on node7, rank 5 on node8". False: none. */
 bool dispatcher_missing(const struct dispatcher *dispatcher, char *text, size_t size);
 
-/* Outcome: STATUS_OK; STATUS_FAILED: max_failures, or rows that no run with this time limit can
+/* Outcome: STATUS_OK; STATUS_FAILED: rows that no run with this time limit can
  * measure; STATUS_DEVICE: no rank can measure, or a replicate device was lost early;
  * STATUS_INTERRUPTED: signal or time limit; STATUS_SYSTEM: failed action or invalid message. */
 enum status dispatcher_status(const struct dispatcher *dispatcher, struct error *error);

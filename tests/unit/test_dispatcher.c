@@ -71,9 +71,6 @@ static const struct play plays[] = {
      "devices; works 0 a; works 1 b; works 2 c; together 0 a; together 1 b; together 2 c;"
      "idle 0; idle 1; idle 2; settle; rows 3; works 0; works 1; works 2; settle; idle 0; idle 1;"
      "idle 2"},
-    {"max_failures ends the sweep", RANKS(1, "[sweep]\nmax_failures = 2\n" FOUR),
-     "devices; works 0 a; failed 0 a; works 0 b; record 0 b; works 0 c; failed 0 c; idle 0;"
-     "end failed"},
     {"a signal stops all ranks; late records are kept", RANKS(2, FOUR),
      "devices; signal; works 1 a; record 1 a; idle 1; end interrupted; rows 1"},
     {"rows that fail after a signal are measured by the next run", RANKS(2, TWO),

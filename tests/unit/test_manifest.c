@@ -240,16 +240,16 @@ static void assert_settings(const char *name, const char *sweep, const char *mea
     char path[PATH_MAX], text[1024], *at = text, *end = text + sizeof text;
     snprintf(path, sizeof path, VALID "%s", name);
     struct manifest *m = read_valid(path);
-    at += snprintf(
-        at, end - at,
-        "'%s' '%s' %s replicate=%d overwrite=%d %g s retries=%d failures=%lld most=%llu "
-        "launch=%d transfer=%d energy=%d alone=%d together=%d reuse='%s'",
-        m->sweep.title, m->sweep.output,
-        m->sweep.device == DEVICE_AUTO ? "auto" : device_kind_chosen(m->sweep.device)->name,
-        m->sweep.replicate, m->sweep.overwrite, m->sweep.timeout, m->sweep.retries,
-        (long long)m->sweep.max_failures, (unsigned long long)m->sweep.max_configurations,
-        m->peaks.launch, m->peaks.transfer, m->peaks.energy, m->peaks.condition[ROOF_ALONE],
-        m->peaks.condition[ROOF_TOGETHER], m->reuse ? m->reuse : "");
+    at += snprintf(at, end - at,
+                   "'%s' '%s' %s replicate=%d %g s retries=%d most=%llu "
+                   "launch=%d transfer=%d energy=%d alone=%d together=%d reuse='%s'",
+                   m->sweep.title, m->sweep.output,
+                   m->sweep.device == DEVICE_AUTO ? "auto"
+                                                  : device_kind_chosen(m->sweep.device)->name,
+                   m->sweep.replicate, m->sweep.timeout, m->sweep.retries,
+                   (unsigned long long)m->sweep.max_configurations, m->peaks.launch,
+                   m->peaks.transfer, m->peaks.energy, m->peaks.condition[ROOF_ALONE],
+                   m->peaks.condition[ROOF_TOGETHER], m->reuse ? m->reuse : "");
     for (int i = 0; i < LEVEL_COUNT; ++i)
         if (m->peaks.memory[i])
             at += snprintf(at, end - at, " %s", memory_level_name[i]);
@@ -265,20 +265,19 @@ static void assert_settings(const char *name, const char *sweep, const char *mea
 TEST(settings_are_read)
 {
     assert_settings("minimal.ini",
-                    "'' 'minimal.nc' auto replicate=0 overwrite=0 120 s retries=1 failures=-1 "
+                    "'' 'minimal.nc' auto replicate=0 120 s retries=1 "
                     "most=100000 launch=1 transfer=1 energy=0 alone=1 together=1 reuse='' dram l3 "
                     "l2 l1 fp64 fp32 tf32 fp16 bf16 fp8 fp4 int8",
                     "warmup=5 iterations=20 cpu:stop=0.02,min_time=0.2,max_time=2 counters=auto "
                     "kernels=no verify=yes seed=1");
-    assert_settings(
-        "settings.ini",
-        "'ResNet-50; conv2d = \"batch\" # 1' 'out/put.nc' cpu replicate=1 overwrite=1 90 "
-        "s retries=3 failures=7 most=2 launch=0 transfer=0 energy=1 alone=0 together=1 "
-        "reuse='roofs; of May.nc' dram l2 fp64 fp16",
-        "warmup=2 iterations=9 repeat=5 counters=require kernels=yes verify=no "
-        "energy=yes seed=42");
+    assert_settings("settings.ini",
+                    "'ResNet-50; conv2d = \"batch\" # 1' 'out/put.nc' cpu replicate=1 90 "
+                    "s retries=3 most=2 launch=0 transfer=0 energy=1 alone=0 together=1 "
+                    "reuse='roofs; of May.nc' dram l2 fp64 fp16",
+                    "warmup=2 iterations=9 repeat=5 counters=require kernels=yes verify=no "
+                    "energy=yes seed=42");
     assert_settings("adaptive.ini",
-                    "'' 'adaptive.nc' auto replicate=0 overwrite=0 120 s retries=1 failures=-1 "
+                    "'' 'adaptive.nc' auto replicate=0 120 s retries=1 "
                     "most=100000 launch=1 transfer=1 energy=0 alone=1 together=1 reuse='' dram l3 "
                     "l2 l1 fp64 fp32 tf32 fp16 bf16 fp8 fp4 int8",
                     "warmup=5 stop=0.005 min_time=0.02 max_time=15 counters=auto kernels=no "
