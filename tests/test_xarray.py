@@ -14,7 +14,7 @@ except ImportError as missing:
 
 DIMENSIONS = {"config", "kernel", "device", "device_roof", "number_format", "memory_level", "sample"}
 # Variables that files of earlier commits or CPUs lack. Activities need `counters = causes`.
-LATER_DIMENSIONS = {"wall_part", "health", "activity", "part"}
+LATER_DIMENSIONS = {"wall_part", "health", "activity", "part", "node"}
 ATTRIBUTES = {
     "Conventions",
     "title",

@@ -678,7 +678,7 @@ enum status counters_collect(struct counters *counters, unsigned tensors,
         counters->tensors |= tensors;
     struct collection collection = {{COUNTERS_BY_RANGE,
                                      tensors == QUANTITY_ACTIVITIES ? tensors : counters->tensors,
-                                     launches ? room : count},
+                                     launches || room > count ? room : count},
                                     works,
                                     count,
                                     launches,

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "model/roof_kind.h"
 #include "worker/cuda/profiling/counters.h"
 
 struct profiler {
@@ -44,11 +45,13 @@ static enum status nothing(void *argument, struct error *error)
     return STATUS_OK;
 }
 
+/* Has room for the proofs of all roofs, which then need not attach CUPTI again. */
 static enum status count_trial(struct profiler *profiler, unsigned tensors, struct error *error)
 {
     const struct profiled_work work = {nothing, profiler->host.run, profiler->host.argument, NULL};
     double values[1][QUANTITY_COUNT];
-    return profiler_count(profiler, tensors, &work, 1, NULL, 0, values, &profiler->tried, error);
+    return profiler_count(profiler, tensors, &work, 1, NULL, ROOF_KINDS, values, &profiler->tried,
+                          error);
 }
 
 /* Counts a trial, because some refusals show only then. The trial counts all tensors, as the proofs
