@@ -434,7 +434,8 @@ def load(path, needs=(), judged=False):
         why = f"`roofsweep-post export {path} --columns configuration,error` says why"
         raise Refused(f"{path}: no configuration was measured; {why}")
     if lacking:
-        raise Refused(f"{path}: it has no {', '.join(lacking)}, which this command needs")
+        why = "an older roofsweep wrote the file, or another tool left it out: measure again"
+        raise Refused(f"{path}: it has no {', '.join(lacking)}, which this command needs; {why}")
     data = with_numbers(completed(with_nodes(data)))
     return data.set_coords(["config_hash", "device_uuid", "device_roof_name"])
 

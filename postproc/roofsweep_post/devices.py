@@ -4,6 +4,11 @@ from .frames import places
 from .texts import listed
 
 
+def driver_word(data, places):
+    """Returns the word before driver versions: "Linux" for CPUs, else "driver"."""
+    return "Linux" if set(data["device_kind"].values[places]) == {"cpu"} else "driver"
+
+
 class Devices:
     def __init__(self, data):
         self.data, self.places, self.named = data, places(data), set()

@@ -6,7 +6,7 @@ import numpy as np
 import pandas
 
 from .dataset import load
-from .devices import Devices
+from .devices import Devices, driver_word
 from .frames import DISTURBED, DOUBTFUL, ROOFS, head_line, roofs
 from .links import fitted, sizes_of
 from .targets import Kinds, Targets, middle, of_theory
@@ -156,7 +156,7 @@ def print_conditions(data, rows):
     caps = data["device_power_limit"].values[own]
     powers = {state: middle(rows[f"{state}_power"]) for state in ("constant", "rest")}
     facts = [
-        ("driver", data["device_driver_version"].values[own]),
+        (driver_word(data, own), data["device_driver_version"].values[own]),
         ("power cap", [scaled(cap, "W") for cap in caps if np.isfinite(cap)]),
         *((f"{state} power", [scaled(power, "W")] * bool(power > 0)) for state, power in powers.items()),
         ("roofs taken from", data["device_roofs_reused"].values[own]),

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.ticker import EngFormatter, FixedFormatter, LogLocator, NullLocator
 
 from ..columns import NOISY
+from ..devices import driver_word
 from ..texts import Refused, listed
 from . import style
 
@@ -118,8 +119,10 @@ def caption(scene, *notes, work=True):
 
         count = len({data["device_uuid"].values[place] for place in used})
         facts.append(measured(f"{count} x {device('model')}" if count > 1 else device("model"), data))
-        word = "Linux" if set(data["device_kind"].values[used]) == {"cpu"} else "driver"
-        versions = [f"{word} {device('driver_version')}" * bool(device("driver_version")), device("library_version")]
+        versions = [
+            f"{driver_word(data, used)} {device('driver_version')}" * bool(device("driver_version")),
+            device("library_version"),
+        ]
         facts.append(", ".join(filter(None, versions)))
         facts[-1] = facts[-1][:1].upper() + facts[-1][1:]
         facts.append("A configuration that several devices measured is their median" * bool((own["devices"] > 1).any()))

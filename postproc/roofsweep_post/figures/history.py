@@ -9,6 +9,7 @@ import pandas
 
 from ..compare import medians, roof_table
 from ..deviations import THRESHOLD, judged
+from ..devices import driver_word
 from ..frames import ROOFS, several
 from ..history import slopes
 from ..selection import choose
@@ -118,8 +119,9 @@ def explained(scene, ticks):
         if len(steep):
             months = [f"{key} {percent(1 + month)}" for key, month in zip(steep["key"], steep["month"])]
             device += f" In 30 days: {listed(months, 3)}."
+    word = driver_word(scene.files[0], ...).capitalize()
     for number in changed(scene):
-        device += f" Driver {scene.drivers[number]} from {' '.join(ticks[number].split())} on."
+        device += f" {word} {scene.drivers[number]} from {' '.join(ticks[number].split())} on."
     if scene.left_out:
         device += f" Left out, without a roof of it: {listed(scene.left_out, 3)}."
     if scene.undated:

@@ -12,7 +12,7 @@ from .scene import short_name
 
 MOST = 14  # kernels in a figure, the longest ones; the caption has the number of the others
 LENGTH = 34  # characters of a kernel's name
-ROW_LENGTH = 10  # characters of a row's name for each inch of the figure; with a longer one all rows have numbers
+ROW_LENGTH = 11  # characters of a row's name for each inch of the figure; with a longer one all rows have numbers
 
 
 def kernel_rows(scene):

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..compare import REFERENCES, judged_times, medians, named, roof_table, time_table, time_texts
 from ..deviations import THRESHOLD, judged
+from ..devices import driver_word
 from ..frames import several
 from ..selection import choose
 from ..texts import Refused, listed
@@ -61,12 +62,13 @@ def caption(nodes, key=""):
     for data in nodes.files:
         models = listed(dict.fromkeys(data["device_model"].values), 3)
         drivers = listed([word for word in dict.fromkeys(data["device_driver_version"].values) if word], 3)
+        drivers = f"{driver_word(data, ...).capitalize()} {drivers}" * bool(drivers)
         own = groups.setdefault((models, frame.measured("", data), drivers), set())
         own |= set(zip(data["device_hostname"].values, data["device_uuid"].values))
     for (models, when, drivers), devices in groups.items():
         hosts = len({host for host, _ in devices})
         facts.append(f"{len(devices)} x {models} on {hosts} host{'s' * (hosts > 1)}{when}")
-        facts.append(f"Driver {drivers}" if drivers else "")
+        facts.append(drivers)
     return frame.sentences([*dict.fromkeys(facts), key])  # each fact once, even if files share it
 
 

@@ -126,7 +126,7 @@ def devices_of(files):
             texts = [str(data[f"device_{name}"].values[place]) for name in names]
             cap = float(data["device_power_limit"].values[place])
             found.append([f"#{place}", *texts, scaled(cap, "W"), data.attrs.get("date_created", "")])
-    head = ["device", "host", "model", "UUID", "PCI", "driver", "library", "power cap", "file of"]
+    head = ["device", "host", "model", "UUID", "PCI", "driver or Linux", "library", "power cap", "file of"]
     return {"head": head, "rows": found}
 
 
