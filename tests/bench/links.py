@@ -3,23 +3,26 @@
 
 Usage: links.py BIN OTHER [GPUS] [RUNS]
 
-BIN is the folder of roofsweep. OTHER is the folder of all_reduce_perf and the other nccl-tests, or `torch` for
-torch.distributed, with a process for each GPU. All programs run RUNS times (default 3), alternating, and replay CUDA
-graphs, so that the host does not matter. All load the same libnccl.so.2. The exit status is 1 if median times differ by
-more than 3 %, or an operation lacks a time. Copies of roofsweep are printed alone."""
+BIN is the folder of roofsweep. OTHER is the folder of all_reduce_perf and the other nccl-tests, or `torch` for calls of
+NCCL in graphs of PyTorch, with a process for each GPU. All programs run RUNS times (default 3), alternating, and replay
+CUDA graphs, so that the host does not matter. All load the same libnccl.so.2. The exit status is 1 if median times
+differ by more than 3 %, or an operation lacks a time. Copies of roofsweep are printed alone."""
 
+import ctypes
 import json
 import os
+import pathlib
 import re
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 PROGRAMS = {"all-reduce": "all_reduce_perf", "all-gather": "all_gather_perf", "send-receive": "sendrecv_perf"}
 LENGTH, ALLOWED = 0.3, 0.03  # longest run of nccl-tests in s; allowed relative difference
-# Variables that roofsweep sets, too.
-NCCL = {"NCCL_NVLS_ENABLE": "0", "NCCL_P2P_DIRECT_DISABLE": "1", "NCCL_GRAPH_REGISTER": "0"}
+# Variables that roofsweep sets, too, and one that keeps a single process from writing into other GPUs' buffers.
+NCCL = {"NCCL_NVLS_ENABLE": "0", "NCCL_GRAPH_REGISTER": "0", "NCCL_P2P_DIRECT_DISABLE": "1"}
 
 
 def measured(folder, ranks, binaries):
@@ -50,60 +53,72 @@ def tested(folder, link, gpus, about):
 
 
 def by_torch(links, gpus):
-    """Returns {link: s} by torch.distributed. links: {link: expected time (s)}"""
-    env = dict(os.environ, **NCCL, WORLD_SIZE=str(gpus), MASTER_ADDR="127.0.0.1", MASTER_PORT="29517")
-    asked = json.dumps([[*link[:2], time] for link, time in links.items()])
-    command = [sys.executable, __file__, "--rank", asked]
-    ranks = [
-        subprocess.Popen(command, env=dict(env, RANK=str(rank)), stdout=subprocess.PIPE, text=True)
-        for rank in range(gpus)
-    ]
-    texts = [rank.communicate(timeout=120)[0] for rank in ranks]
+    """Returns {link: s} by run_rank(). links: {link: expected time (s)}"""
+    with tempfile.TemporaryDirectory() as work:
+        asked = json.dumps([[*link[:2], seconds] for link, seconds in links.items()])
+        command = [sys.executable, __file__, "--rank", asked, f"{work}/id", str(gpus)]
+        ranks = [
+            subprocess.Popen([*command, str(rank)], env=dict(os.environ, **NCCL), stdout=subprocess.PIPE, text=True)
+            for rank in range(gpus)
+        ]
+        texts = [rank.communicate(timeout=120)[0] for rank in ranks]
     times = [json.loads(text.splitlines()[-1]) for text in texts]
     return dict(zip(links, map(max, *times), strict=True))
 
 
-def run_rank(links):
-    """Prints the times of one rank of by_torch(), as JSON."""
-    import torch
-    import torch.distributed as dist
+class Id(ctypes.Structure):
+    _fields_ = [("bytes", ctypes.c_char * 128)]
 
-    rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    device = torch.device("cuda", rank % torch.cuda.device_count())
-    torch.cuda.set_device(device)
-    dist.init_process_group("nccl", device_id=device)
+
+def run_rank(links, path, ranks, rank):
+    """Prints the times of one rank of by_torch(), as JSON. torch.distributed would add 11 us to each operation."""
+    import torch
+
+    nccl, id_, comm = ctypes.CDLL(os.environ.get("ROOFSWEEP_NCCL", "libnccl.so.2")), Id(), ctypes.c_void_p()
+    torch.cuda.set_device(rank)
+    if rank == 0:
+        nccl.ncclGetUniqueId(ctypes.byref(id_))
+        pathlib.Path(f"{path}.new").write_bytes(bytes(id_))
+        os.rename(f"{path}.new", path)
+    while not os.path.exists(path):
+        time.sleep(0.01)
+    id_ = Id.from_buffer_copy(pathlib.Path(path).read_bytes())
+    assert nccl.ncclCommInitRank(ctypes.byref(comm), ranks, id_, rank) == 0
     times = []
     for operation, size, about in links:
-        sent = torch.ones(size // 4 // (ranks if operation == "all-gather" else 1), device=device)
-        received = torch.ones(size // 4, device=device)
+        count = size // 4
+        sent, received = (torch.ones(count, device="cuda") for _ in range(2))
 
-        def enqueue(operation=operation, sent=sent, received=received):
+        def enqueue(operation=operation, count=count, sent=sent, received=received):
+            stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+            one, other = (ctypes.c_void_p(buffer.data_ptr()) for buffer in (sent, received))
+            size = ctypes.c_size_t(count // ranks if operation == "all-gather" else count)
             if operation == "all-reduce":
-                dist.all_reduce(received)
+                nccl.ncclAllReduce(one, other, size, 7, 0, comm, stream)
             elif operation == "all-gather":
-                dist.all_gather_into_tensor(received, sent)
+                nccl.ncclAllGather(one, other, size, 7, comm, stream)
             else:
-                to = dist.P2POp(dist.isend, sent, (rank + 1) % ranks)
-                dist.batch_isend_irecv([to, dist.P2POp(dist.irecv, received, (rank - 1) % ranks)])
+                nccl.ncclGroupStart()
+                nccl.ncclSend(one, size, 7, (rank + 1) % ranks, comm, stream)
+                nccl.ncclRecv(other, size, 7, (rank - 1) % ranks, comm, stream)
+                nccl.ncclGroupEnd()
 
         for _ in range(3):
             enqueue()
         torch.cuda.synchronize()
-        repeat, graph = max(1, min(50, int(0.02 / about))), torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+        repeat, graph = max(1, min(400, int(0.02 / about))), torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, capture_error_mode="thread_local"):
             for _ in range(repeat):
                 enqueue()
         own = []
         for _ in range(5):
             begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            dist.barrier()
             graph.replay()  # the ranks start at different times
             begin.record()
             graph.replay()
-            graph.replay()
             end.record()
             torch.cuda.synchronize()
-            own.append(1e-3 * begin.elapsed_time(end) / repeat / 2)
+            own.append(1e-3 * begin.elapsed_time(end) / repeat)
         times.append(statistics.median(own))
         del graph, sent, received
         torch.cuda.empty_cache()
@@ -117,28 +132,30 @@ def main(binaries, other, gpus=2, runs=3):
     for _ in range(runs):
         with tempfile.TemporaryDirectory() as work:
             found = measured(work, gpus, binaries)
-        for link, time in found.items():
-            ours.setdefault(link, []).append(time)
-        alike = {link: time for link, time in found.items() if link[0] in PROGRAMS}
+        for link, seconds in found.items():
+            ours.setdefault(link, []).append(seconds)
+        alike = {link: seconds for link, seconds in found.items() if link[0] in PROGRAMS}
         if other == "torch":
             times = by_torch(alike, gpus)
         else:
-            times = {link: tested(other, link, gpus, time) for link, time in alike.items()}
-        for link, time in times.items():
-            theirs.setdefault(link, []).append(time)
+            times = {link: tested(other, link, gpus, seconds) for link, seconds in alike.items()}
+        for link, seconds in times.items():
+            theirs.setdefault(link, []).append(seconds)
     beyond = len({*PROGRAMS, "copy"} - {operation for operation, _, _, _ in ours})
     print(f"{'operation':13} {'bytes':>11} {'roofsweep us':>13} {'other us':>13} {'ratio':>6}  all times, us")
     for link, times in ours.items():
         beyond += len(times) < runs
         row = f"{link[0]:13} {link[1]:11} {1e6 * statistics.median(times):13.2f} "
         if link in theirs:
-            time = statistics.median(theirs[link])
-            ratio = statistics.median(times) / time
+            middle = statistics.median(theirs[link])
+            ratio = statistics.median(times) / middle
             beyond += abs(ratio - 1) > ALLOWED
-            row += f"{1e6 * time:13.2f} {ratio:6.3f} " + "beyond " * (abs(ratio - 1) > ALLOWED)
-        print(row, " ".join(f"{1e6 * time:.2f}" for time in [*times, *theirs.get(link, [])]))
+            row += f"{1e6 * middle:13.2f} {ratio:6.3f} " + "beyond " * (abs(ratio - 1) > ALLOWED)
+        print(row, " ".join(f"{1e6 * one:.2f}" for one in [*times, *theirs.get(link, [])]))
     return int(beyond > 0)
 
 
 if __name__ == "__main__":
-    sys.exit(run_rank(json.loads(sys.argv[2])) if sys.argv[1] == "--rank" else main(*sys.argv[1:]))
+    if sys.argv[1] == "--rank":
+        run_rank(json.loads(sys.argv[2]), sys.argv[3], *map(int, sys.argv[4:]))
+    sys.exit(main(*sys.argv[1:]))
