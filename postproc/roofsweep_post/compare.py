@@ -200,7 +200,12 @@ def with_limits(found):
 
 
 def link_table(files):
-    return with_limits(links.pairs(files))
+    """Returns links.pairs() with their limits. Links within a host of CPUs cannot fail: all processes share them."""
+    found = with_limits(links.pairs(files))
+    cpus = {str(host) for data in files for host in data["device_hostname"].values[data["device_kind"].values == "cpu"]}
+    shared = found["hostname"].isin(cpus)
+    found.loc[shared, ["least", "between"]] = WIDEST
+    return found.assign(soft=shared & ~found["name"].str.contains("node"))
 
 
 def roof_table(files):

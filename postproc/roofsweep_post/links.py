@@ -56,11 +56,11 @@ def pairs(files):
 
 
 def fitted(found):
-    """Returns (latency in s, bandwidth in B/s) of time = latency + bytes / bandwidth, with least relative errors.
-    found: sizes of one pair."""
+    """Returns (latency in s, bandwidth in B/s) of time = latency + bytes / bandwidth, with least relative errors; NaN
+    if larger sizes take no longer. found: sizes of one pair."""
     size, time = found["bytes"].to_numpy(float), found["time"].to_numpy(float)
     latency, inverse = np.linalg.lstsq(np.stack([1 / time, size / time], axis=1), np.ones(len(time)), rcond=None)[0]
-    return latency, 1 / inverse
+    return latency, 1 / inverse if inverse > 0 else np.nan
 
 
 def ends(found):
@@ -113,10 +113,11 @@ def verdicts_of(files, found, *how):
         return []
     made, best = [], ends(found)
     of_ends, of_pairs = judge(found, best, *how)
-    best = best.assign(kind=best["key"].str.replace(r" of \d+| on \d+", "", regex=True))
+    best = best.assign(kind=best["key"].str.replace(r" of \d+", "", regex=True))
+    within = best[~best["name"].str.contains("node")]
     for number in range(len(files) > 1, len(files)):
         hosts = files[number]["device_hostname"].values
-        here = best[best["file"] == number]
+        here = within[within["file"] == number]
         for host in dict.fromkeys(hosts):
             place = list(files[number]["node_hostname"].values).index(host)
             model = files[number]["device_model"].values[list(hosts).index(host)]
@@ -126,7 +127,7 @@ def verdicts_of(files, found, *how):
                 for line in own.to_dict("records"):
                     add_line(verdict, line)
             has = set(here["kind"][here["hostname"] == host])
-            before = best["kind"][(best["file"] == 0) & (best["hostname"] == host)] if number else []
+            before = within["kind"][(within["file"] == 0) & (within["hostname"] == host)] if number else []
             for word, wanted, by in (
                 ("fail", here["kind"][here["model"] == model], "other nodes of the file have"),
                 ("inconclusive", before, "the reference has"),

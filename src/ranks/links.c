@@ -22,10 +22,10 @@ struct links {
     MPI_Comm all;
     int leaving, any_leaving; /* arguments of meet */
     bool by_nccl;
-    int nodes, own;          /* number of nodes; number of this node */
-    int *node_of, *place_of; /* owned: of each rank of the job, its node and its place there */
-    int rounds, peers[LINK_ROUNDS], partners[LINK_ROUNDS]; /* ranks and nodes; -1: none */
-    struct device found;                                   /* has the links of the last group */
+    int nodes, own; /* number of nodes; number of this node */
+    /* By round: rank that this one exchanges with (-1: none), node, number of devices. */
+    int rounds, peers[LINK_ROUNDS], partners[LINK_ROUNDS], devices[LINK_ROUNDS];
+    struct device found; /* has the links of the last group */
 };
 
 int links_rounds(int nodes)
@@ -51,7 +51,7 @@ int links_partner(int node, int nodes, int round)
 static bool meet(struct links *links, MPI_Comm comm)
 {
     MPI_Request request;
-    links->leaving |= *links->limit->signal != 0;
+    links->leaving |= links->any_leaving || *links->limit->signal != 0;
     MPI_Iallreduce(&links->leaving, &links->any_leaving, 1, MPI_INT, MPI_MAX, comm, &request);
     if (!liveness_wait(&request, 1, links->limit)) {
         log_print(links->log, LOG_WARNING, "a rank does not come to the links; they are left out");
@@ -90,7 +90,7 @@ static double greatest(MPI_Comm comm, int peer, double seconds)
 static void operate_sizes(struct links *links, struct link *link, MPI_Comm comm, int peer)
 {
     static const int sizes[] = {1 << 22, 1 << 18, 1 << 14, 4}; /* numbers of floats */
-    const double length = 10e-3, repeat_most = 400;            /* s */
+    const double length = 10e-3, repeat_most = 100;            /* s */
     int place, members;
     struct error unused;
     MPI_Comm_rank(comm, &place);
@@ -223,18 +223,6 @@ static void measure_copies(struct links *links, MPI_Comm node, struct device *de
     worker_process_destroy(process);
 }
 
-/* Number of pairs of devices that two nodes exchange between. */
-static int pairs_of(const struct links *links, int partner)
-{
-    int ranks, counts[2] = {0};
-    MPI_Comm_size(links->all, &ranks);
-    for (int i = 0; i < ranks; ++i) {
-        counts[0] += links->node_of[i] == links->own;
-        counts[1] += links->node_of[i] == partner;
-    }
-    return counts[0] < counts[1] ? counts[0] : counts[1];
-}
-
 /* Adds the links of this group to the device of the node's first rank, with the greatest times of
  * the node. */
 static void add_found(struct links *links, MPI_Comm node, bool pairs, struct device *device)
@@ -259,7 +247,7 @@ static void add_found(struct links *links, MPI_Comm node, bool pairs, struct dev
         const int partner = pair ? links->partners[slot[i] / PAIR_SIZES] : -1;
         link->bandwidth *= link->time / most[slot[i]];
         link->time = most[slot[i]];
-        link->devices = pair ? 2 * pairs_of(links, partner) : link->devices;
+        link->devices = pair ? links->devices[slot[i] / PAIR_SIZES] : link->devices;
         link->nodes = pair ? 2 : pairs ? links->nodes : 1;
         if (pair ? partner > links->own : !pairs || rank == 0)
             device_add_link(device, link);
@@ -286,29 +274,35 @@ static void measure_group(struct links *links, MPI_Comm comm, MPI_Comm node, boo
 /* Numbers the nodes and finds this rank's peers. */
 static void find_peers(struct links *links, MPI_Comm node)
 {
-    int rank, ranks, place, first, before = 0;
+    int rank, ranks, place, members, first, before = 0;
     MPI_Comm_rank(links->all, &rank);
     MPI_Comm_size(links->all, &ranks);
     MPI_Comm_rank(node, &place);
+    MPI_Comm_size(node, &members);
     first = place == 0;
     MPI_Exscan(&first, &before, 1, MPI_INT, MPI_SUM, links->all);
     links->own = rank == 0 ? 0 : before;
     MPI_Bcast(&links->own, 1, MPI_INT, 0, node);
     void *memory = calloc((size_t)ranks * 2, sizeof(int));
-    links->node_of = memory_require(links->all, memory, "the links");
-    links->place_of = links->node_of + ranks;
-    MPI_Allgather(&links->own, 1, MPI_INT, links->node_of, 1, MPI_INT, links->all);
-    MPI_Allgather(&place, 1, MPI_INT, links->place_of, 1, MPI_INT, links->all);
-    for (int i = 0; i < ranks; ++i)
-        links->nodes = links->node_of[i] >= links->nodes ? links->node_of[i] + 1 : links->nodes;
+    int *nodes = memory_require(links->all, memory, "the links"), *places = nodes + ranks;
+    MPI_Allgather(&links->own, 1, MPI_INT, nodes, 1, MPI_INT, links->all);
+    MPI_Allgather(&place, 1, MPI_INT, places, 1, MPI_INT, links->all);
+    MPI_Allreduce(&links->own, &links->nodes, 1, MPI_INT, MPI_MAX, links->all);
+    ++links->nodes;
     links->rounds = links_rounds(links->nodes);
     for (int round = 0; round < links->rounds; ++round) {
-        links->partners[round] = links_partner(links->own, links->nodes, round);
+        const int partner = links_partner(links->own, links->nodes, round);
+        int others = 0;
+        links->partners[round] = partner;
         links->peers[round] = -1;
-        for (int i = 0; i < ranks && links->partners[round] != links->own; ++i)
-            if (links->node_of[i] == links->partners[round] && links->place_of[i] == place)
+        for (int i = 0; i < ranks && partner != links->own; ++i) {
+            others += nodes[i] == partner;
+            if (nodes[i] == partner && places[i] == place)
                 links->peers[round] = i;
+        }
+        links->devices[round] = 2 * (others < members ? others : members);
     }
+    free(nodes);
 }
 
 /* False: the ranks have several kinds of devices, or one has none. */
@@ -336,9 +330,7 @@ static void measure_all(struct links *links, MPI_Comm node, struct device *devic
                   between ? "of all nodes" : "of the node");
     if (within && links->by_nccl)
         measure_copies(links, node, device);
-    if (!meet(links, node))
-        return;
-    if (within)
+    if (meet(links, node) && within)
         measure_group(links, node, node, false, device);
     if (links->executor && meet(links, links->all) && between)
         measure_group(links, links->all, node, true, device);
@@ -359,7 +351,6 @@ bool links_measure(MPI_Comm all, MPI_Comm node, struct executor *executor,
         measure_all(links, node, device);
     if (!links->executor)
         return false;
-    free(links->node_of);
     free(links);
     return true;
 }

@@ -1,28 +1,25 @@
 #!/usr/bin/env python3
-"""Compares NCCL's operations timed by roofsweep and by another program.
+"""Compares NCCL's operations timed by roofsweep and by calls of NCCL in graphs of PyTorch.
 
-Usage: links.py BIN OTHER [GPUS] [RUNS]
+Usage: links.py BIN [GPUS [RUNS]]
 
-BIN is the folder of roofsweep. OTHER is the folder of all_reduce_perf and the other nccl-tests, or `torch` for calls of
-NCCL in graphs of PyTorch, with a process for each GPU. All programs run RUNS times (default 3), alternating, and replay
-CUDA graphs, so that the host does not matter. All load the same libnccl.so.2. The exit status is 1 if median times
-differ by more than 3 %, or an operation lacks a time. Copies of roofsweep are printed alone."""
+BIN is the folder of roofsweep. Both run RUNS times (default 3), alternating, with a process for each GPU, the same
+libnccl.so.2 and CUDA graphs, so that the host does not matter. The exit status is 1 if median times differ by more than
+3 %, or an operation lacks a time. Copies of roofsweep are printed alone."""
 
 import ctypes
 import json
 import os
 import pathlib
-import re
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
-PROGRAMS = {"all-reduce": "all_reduce_perf", "all-gather": "all_gather_perf", "send-receive": "sendrecv_perf"}
-LENGTH, ALLOWED = 0.3, 0.03  # longest run of nccl-tests in s; allowed relative difference
-# Variables that roofsweep sets, too, and one that keeps a single process from writing into other GPUs' buffers.
-NCCL = {"NCCL_NVLS_ENABLE": "0", "NCCL_GRAPH_REGISTER": "0", "NCCL_P2P_DIRECT_DISABLE": "1"}
+OPERATIONS = ("all-reduce", "all-gather", "send-receive")
+ALLOWED = 0.03  # relative difference
+NCCL = {"NCCL_NVLS_ENABLE": "0", "NCCL_GRAPH_REGISTER": "0"}  # roofsweep sets them, too
 
 
 def measured(folder, ranks, binaries):
@@ -39,17 +36,6 @@ def measured(folder, ranks, binaries):
         (link["operation"], int(link["bytes"]), link.get("from", ""), link.get("to", "")): link["time"]
         for link in links
     }
-
-
-def tested(folder, link, gpus, about):
-    """Returns the time (s) of an operation of nccl-tests out of place, in graphs of 50. about: expected time (s), which
-    decides the number of graphs."""
-    graphs = max(int(LENGTH / about / 50), 2)
-    size = link[1]
-    command = [f"{folder}/{PROGRAMS[link[0]]}", "-g", gpus, "-b", size, "-e", size, "-w", 5, "-n", 50, "-G", graphs]
-    command = [str(word) for word in [*command, "-c", 0]]
-    text = subprocess.run(command, env=dict(os.environ, **NCCL), capture_output=True, text=True, check=True).stdout
-    return 1e-6 * float(re.search(rf"^ *{size} +\d+ +\w+ +\w+ +-?\d+ +([\d.]+)", text, re.M).group(1))
 
 
 def by_torch(links, gpus):
@@ -126,25 +112,19 @@ def run_rank(links, path, ranks, rank):
     os._exit(0)  # destroying graphs and communicators may hang
 
 
-def main(binaries, other, gpus=2, runs=3):
-    gpus, runs = int(gpus), int(runs)
+def main(binaries, gpus=2, runs=3):
     ours, theirs = {}, {}
-    for _ in range(runs):
+    for _ in range(int(runs)):
         with tempfile.TemporaryDirectory() as work:
             found = measured(work, gpus, binaries)
-        for link, seconds in found.items():
-            ours.setdefault(link, []).append(seconds)
-        alike = {link: seconds for link, seconds in found.items() if link[0] in PROGRAMS}
-        if other == "torch":
-            times = by_torch(alike, gpus)
-        else:
-            times = {link: tested(other, link, gpus, seconds) for link, seconds in alike.items()}
-        for link, seconds in times.items():
-            theirs.setdefault(link, []).append(seconds)
-    beyond = len({*PROGRAMS, "copy"} - {operation for operation, _, _, _ in ours})
-    print(f"{'operation':13} {'bytes':>11} {'roofsweep us':>13} {'other us':>13} {'ratio':>6}  all times, us")
+        others = by_torch({link: seconds for link, seconds in found.items() if link[0] in OPERATIONS}, int(gpus))
+        for times, own in ((ours, found), (theirs, others)):
+            for link, seconds in own.items():
+                times.setdefault(link, []).append(seconds)
+    beyond = len({*OPERATIONS, "copy"} - {operation for operation, _, _, _ in ours})
+    print(f"{'operation':13} {'bytes':>11} {'roofsweep us':>13} {'PyTorch us':>13} {'ratio':>6}  all times, us")
     for link, times in ours.items():
-        beyond += len(times) < runs
+        beyond += len(times) < int(runs)
         row = f"{link[0]:13} {link[1]:11} {1e6 * statistics.median(times):13.2f} "
         if link in theirs:
             middle = statistics.median(theirs[link])

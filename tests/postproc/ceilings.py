@@ -164,3 +164,51 @@ def devices(file):
             ]
         result.append(own)
     return result
+
+
+def node_sum(file, own, fits):
+    """Returns the sum over devices of the best roof whose kind fits, measured together; of one device alone."""
+    condition = "together" if len(own) > 1 else "alone"
+    return sum(
+        largest(
+            *(
+                roof_value(file, row)
+                for row in usable_roofs(file, device)
+                if file.word("device_roof_condition", row) == condition
+                and fits(roof_kind(file, file.values["device_roof_name"][row]))
+            )
+        )
+        for device in own
+    )
+
+
+def nodes(file):
+    """Returns {variable: values by row} of nodes and links."""
+    links, found = range(file.data.sizes.get("link", 0)), {}
+    share = {"copy": lambda n: 1, "all-reduce": lambda n: 2 * (n - 1) / n, "all-gather": lambda n: (n - 1) / n}
+    operation = [file.word("link_operation", link) for link in links]
+    size, time, among, count = (file.values[f"link_{name}"] for name in ("bytes", "time", "devices", "nodes"))
+    rate = [share.get(operation[at], share["copy"])(among[at]) * size[at] / time[at] for at in links]
+    for node in range(file.data.sizes.get("node", 0)):
+        own = [device for device, of in enumerate(file.values["device_node"]) if of == node]
+        here = [link for link in links if file.values["link_node"][link] == node]
+        copies = [link for link in here if operation[link] == "copy"]
+        most = max((size[link] for link in copies), default=0)
+        values = {
+            "bandwidth": [
+                node_sum(file, own, lambda kind, level=level: kind[:2] == ("bandwidth", level) and kind[2] != "latency")
+                for level in range(len(file.levels))
+            ],
+            "copy_bandwidth": least(*(rate[link] for link in copies if size[link] == most)),
+            "all_reduce_bandwidth": largest(
+                *(rate[link] for link in here if operation[link] == "all-reduce" and not count[link] > 1)
+            ),
+        }
+        for unit in ("vector", "tensor"):
+            values[unit] = [
+                node_sum(file, own, lambda kind, part=(place, unit): kind[3:] == part)
+                for place in range(len(file.precisions))
+            ]
+        for name, value in values.items():
+            found.setdefault(f"node_{name}", []).append(value)
+    return found | {"link_bandwidth": rate}

@@ -9,11 +9,12 @@ import pathlib
 import sys
 
 import numpy as np
+import pandas
 import xarray
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "bench"))
 from coverage import inside
-from roofsweep_post import compare, links, load, rows, spread
+from roofsweep_post import baseline, check, compare, links, load, rows, spread, targets
 
 PLANTED = {"sample": 0.004, "placement": 0.003, "process": 0.006, "predecessor": 0.005, "device": 0.01}
 ROUNDS, PLACEMENTS, SAMPLES = 12, 3, 33
@@ -66,7 +67,8 @@ def linked(choose, nodes, slow, by=0.75):
     names = ("operation", "node", "node_to", "from", "to", "devices", "nodes", "bytes", "time", "bandwidth")
     data = {f"link_{name}": ("link", np.array(own)) for name, own in zip(names, zip(*lines))}
     data |= {"device_hostname": ("device", np.repeat(hosts, 4)), "device_uuid": ("device", gpus)}
-    data |= {"device_model": ("device", ["H200"] * len(gpus)), "node_hostname": ("node", hosts)}
+    data |= {"device_model": ("device", ["H200"] * len(gpus)), "device_kind": ("device", ["cuda"] * len(gpus))}
+    data |= {"node_hostname": ("node", hosts)}
     return xarray.Dataset(data | {"device_node": ("device", np.repeat(range(nodes), 4))})
 
 
@@ -92,6 +94,13 @@ def check_links(choose):
     lost = linked(choose, 3, [])
     lost = lost.isel(link=~((lost["link_node"] == 1) & (lost["link_operation"] == "all-reduce")).values)
     assert {*faults_of(lost)} == {"n1"} and "other nodes of the file have" in faults_of(lost)["n1"][1]
+    values = baseline.link_centres([linked(choose, 4, [])]).set_index("key")
+    assert abs(values.loc["link copy bandwidth", "value"] / 388e9 - 1) < 0.01, values
+    pathlib.Path("links.ini").write_text("[H200]\nlink copy bandwidth = 388 GB/s +- 4 %\n", encoding="utf-8")
+    wanted = targets.Targets("links.ini", targets.Kinds(lost, pandas.DataFrame({"name": []}, dtype=object)))
+    found = check.judge_links(linked(choose, 3, ["n1-2"]), wanted)
+    failing = {(one.hostname, line.name) for one in found for line in one.checks if line.verdict != "pass"}
+    assert failing == {("n1", f"link copy bandwidth {end} n1-2: 388 GB/s +- 4 %") for end in ("from", "to")}, failing
     whole = linked(choose, 1, [])
     assert "which the reference has" in faults_of(whole, whole.isel(link=slice(0)))["n0"][1]
 

@@ -11,7 +11,7 @@ import math
 import pathlib
 import sys
 
-from ceilings import devices, verdict
+from ceilings import devices, nodes, verdict
 from raw_file import NAN, File, divide, largest, np
 
 IDLE = ("few_blocks", "idle_multiprocessors")
@@ -404,7 +404,7 @@ def expected(file):
     names = ("peak_bandwidth", "peak_vector", "peak_tensor", "launch_overhead", "latency")
     result |= {f"device_{name}": [row[name] for row in ceilings] for name in names}
     result["device_roof_verdict"] = [verdict(file, row) for row in roofs]
-    return result
+    return result | nodes(file)
 
 
 def same(file, name, row, wanted):
