@@ -1,7 +1,5 @@
 #!/usr/bin/env python3
-"""Draws the figures of this folder from the result files of tests/data, and writes its README: docs/gallery/make.py
-
-A figure that cannot be drawn, for example because kernels were not counted, is named and left out."""
+"""Draws the figures of this folder from the result files of tests/data, and writes its README: docs/gallery/make.py"""
 
 import os
 import shlex
@@ -10,6 +8,12 @@ import sys
 import textwrap
 
 from PIL import Image
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../postproc"))
+
+import roofsweep_post
+from roofsweep_post import cli, figures
+from roofsweep_post.figures import frame, planes, style
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -33,40 +37,43 @@ PLANE = f"{PAPER} --labels conv2d-filters --where pass=forward layout=nhwc cache
 
 PAGE = """# Gallery
 
-`docs/gallery/make.py` draws these figures from the result files of `tests/data/`. Figures 1 to 10 show the
-same axes and the same pass as the paper's figures; the caches were flushed before each iteration. Their bytes
-are counted in device memory; results that stay in L2 are not counted.
-[findings](../findings.md) and [frameworks](../frameworks.md) compare the numbers with the paper's.
+`docs/gallery/make.py` draws these figures from the result files of `tests/data/`. Figures 1 to 10 have the axes,
+joins, boxes and passes of the paper's figures, with flushed caches. Bytes are counted in device memory; results that
+stay in L2 are not counted. [findings](../findings.md) and [frameworks](../frameworks.md) test the paper's claims.
+
+{table}
 """
+# {figure: (the paper's result, the result here)}
+BESIDE = {
+    "figure1": ("TensorFlow 2 is slowest backward", "none stands out: each finds a fast algorithm"),
+    "figure3ab": ("same intensity at each batch", "in fp16; in fp32 results of a small batch stay in L2"),
+    "figure3c": ("tensor units only at larger batches", "at each batch"),
+    "figure4": ("intensity rises, except in PyTorch", "rises in PyTorch, too"),
+    "figure5": ("compute-bound at 512 filters", "nearest to the balance at 256"),
+    "figure6": ("PyTorch keeps its FLOP/s in fp32", "they fall at 9: a kernel without a faster algorithm"),
+    "figure7": ("same bytes, fewer FLOPs with the stride", "the same, and fewer bytes"),
+    "figure8": ("drops without tensor units", "no drop: all rows use them"),
+    "figure9": ("in the box, same time", "in the box; PyTorch waits for its host"),
+    "figure10": ("in the box, same intensity", "in the box; JAX alone launches kernels for each step"),
+}
 
 
 def of_paper(number, title, kind, layer, axis, way, precision):
-    """Returns a row of FIGURES for a figure of the paper, with flushed caches and bytes of device memory. The figure
-    compares frameworks, or layouts of cuDNN if the file of the frameworks is missing."""
+    """Returns a row of FIGURES for a figure of the paper, with flushed caches and bytes of device memory."""
     fixed = " ".join(f"{name}={value}" for name, value in DEFAULTS[layer].items() if name != axis)
-    series = " ".join(["precision"] * ("," in precision) + ["pass"] * ("," in way))
     labels = " ".join(f"{name}-{layer}" for name in ("cudnn", "torch", "jax"))
-    passes = {"conv2d": way.replace("backward", "backward-data,backward-filter"), "lstm": way}[layer]
-    both = f"pass={passes} " * (way != "both")
-    own = f"{kind} {PAPER} --labels {layer}-{axis} --where {both}precision={precision} cache=cold --level dram"
-    own += f" --series {'layout ' * (layer == 'conv2d')}{series or 'precision'}" + " pass" * (passes != way)
-    beside = f"{kind} {FRAMEWORKS} --labels {labels} --where pass={way} precision={precision} cache=cold {fixed}"
-    return (
-        f"figure{number}",
-        f"Figure {number}: {title}",
-        f"{beside} --by {axis} --level dram --series label axis_mode {series}",
-        own,
-    )
+    where = f"--labels {labels} --where pass={way} precision={precision} cache=cold {fixed} --by {axis} --level dram"
+    series = "label axis_mode" + " precision" * ("," in precision)
+    return f"figure{number}", f"Figure {number}: {title}", f"{kind} {FRAMEWORKS} {where} --series {series}"
 
 
-# (name, title, arguments of `roofsweep-post plot`, maybe other arguments if a file of the first arguments is missing)
+# (name, title, arguments of `roofsweep-post plot`)
 FIGURES = [
     (
         "figure1",
         "Figure 1: run time of a conv2d with 256 filters, fp16, forward and backward",
         f"bars {FRAMEWORKS} --labels cudnn-conv2d torch-conv2d jax-conv2d --where filters=256 precision=fp16 cache=cold"
         " --by pass --series label axis_mode",
-        f"bars {PAPER} --labels conv2d-filters --where filters=256 precision=fp16 cache=cold --by pass --series layout",
     ),
     (
         "classic",
@@ -153,49 +160,75 @@ FIGURES = [
 ]
 
 
+def numbers(arguments):
+    """Returns of the rows of a figure: the longest over the shortest time of the frameworks at one point, the largest
+    over the smallest intensity of a series, launch overhead in us, and the number of rows in its box."""
+    options = cli.arguments(["plot", *arguments.split()])
+    how = {name: getattr(options, name) for name in ("where", "series", "by", "labels")}
+    scene = figures.scene([roofsweep_post.load(path) for path in options.files], **how)
+    table, overhead = scene.rows, scene.rows["overhead_time"]
+    (width, peak), _ = planes.balance_of(scene)
+    time = table.groupby(list(dict.fromkeys([scene.chosen_by, "precision", "pass"])))["time_median"]
+    intensity = [series.rows["intensity_at"] for series in scene.series]
+    ends = [time.max() / time.min(), [own.max() / own.min() for own in intensity], 1e6 * overhead]
+    boxed = (table["flops"] / peak < overhead) & (table["bytes_at"] / width < overhead)
+    return [*(f"{min(own):.2f} to {max(own):.2f}" for own in ends), f"{boxed.sum()} of {len(table)}"]
+
+
+def beside():
+    """Returns the paper's figures beside those here, as text and table."""
+    own = {name: arguments for name, _, arguments in FIGURES}
+    data = roofsweep_post.load(FRAMEWORKS)
+    (width, peak), _ = planes.balance_of(figures.scene(data))
+    gap = 1e6 * float(data["device_launch_overhead"].median())
+    text = f"""The paper compares PyTorch 1.5, TensorFlow 1.15 and 2.2 on a V100 of 130 FLOP/B. Here cuDNN, PyTorch and
+JAX run on a GPU of {peak / width:.0f} FLOP/B ({data["device_model"].values[0]}), so more rows are bound by bandwidth. A
+box is the launches times {gap:.2f} us, the time from one to the next; the paper takes a latency of 4.2 us.
+Times of the frameworks at one point and intensities of a series are largest over smallest."""
+    head = "| figure | in the paper | here | time of frameworks | intensity on the axis | overhead, us | in a box |"
+    lines = [" | ".join([name.removeprefix("figure"), *told, *numbers(own[name])]) for name, told in BESIDE.items()]
+    return "\n".join([text, "", head, "|---" * 7 + "|", *(f"| {line} |" for line in lines)])
+
+
+def curve():
+    """Draws the operating curve of the gate, which docs/measurements.md has as a table."""
+    with open("docs/measurements.md", encoding="utf-8") as page:
+        table = page.read().split("<!-- curve of the gate -->")[1].split("<!-- end -->")[0]
+    (_, *sizes), *rows = (line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| "))
+    with style.settings():
+        figure, (axes,) = frame.page("column", 2.2)
+        axes.set(xlabel="slower by (%)", ylabel="found (%)", ylim=(-5, 105))
+        for number, (name, *shares) in enumerate(rows):
+            how = {"marker": style.MARKERS[number], "color": style.COLOURS[number % len(style.COLOURS)], "label": name}
+            x = [float(size.split()[0]) + 0.06 * (number - len(rows) / 2) for size in sizes]
+            axes.plot(x, [float(share.split()[0]) for share in shares], linewidth=0.6, gid=f"{name}|curve", **how)
+        text = "GPUs that the gate finds, and for the right reason. Symbols of one size stand side by side."
+        frame.settle(figure, [axes], 2.2, axes.get_lines(), text)
+    return figure
+
+
 def small(path):
     """Reduces the colours of an image, which saves two thirds of the bytes without a visible difference."""
     with Image.open(path) as image:
         image.convert("RGB").quantize(256, kmeans=1).save(path, optimize=True)
 
 
-def chosen(alternatives):
-    """Returns the first arguments whose files exist, and the missing files."""
-    files = [[word for word in one.split() if word.endswith(".nc")] for one in alternatives]
-    missing = [[path for path in own if not os.path.exists(path)] for own in files]
-    found = [one for one, files in zip(alternatives, missing) if not files]
-    return found[0] if found else "", sorted({path for files in missing for path in files})
-
-
 def main():
     os.chdir(ROOT)
-    page = [PAGE]
-    waiting = {}
-    for name, title, *alternatives in FIGURES:
-        arguments, files = chosen(alternatives)
-        for file in files:
-            waiting.setdefault(file, []).append(name)
-        if not arguments:
-            continue
+    page = [PAGE.format(table=beside())]
+    for name, title, arguments in FIGURES:
         path = f"docs/gallery/{name}.png"
         command = ["postproc/roofsweep-post", "plot", *arguments.split(), "--output", path]
-        drawn = subprocess.run([sys.executable, *command], capture_output=True, text=True, check=False)
-        if drawn.returncode:
-            print(f"{name}: left out: {drawn.stderr.strip()}")
-            if os.path.exists(path):
-                os.remove(path)
-            continue
+        subprocess.run([sys.executable, *command], check=True)
         small(path)
-        print(f"{path}: {os.path.getsize(path)} bytes")
         files = 3 + sum(word.endswith(".nc") for word in command)
         first, rest = shlex.join(command[:files]), shlex.join(command[files:-2])
         rest = textwrap.wrap(rest, 112, break_long_words=False, break_on_hyphens=False)
         lines = " \\\n    ".join([first, *rest])
-        page.append(f"## {title}\n")
-        page.append(f"```\n{lines}\n```\n\n![{name}]({name}.png)\n")
-    for file, names in waiting.items():
-        print(f"{', '.join(names)}: drawn from another file, {file} is missing")
-        page.append(f"With `{file}` {len(names)} of these would show cuDNN, PyTorch and JAX.\n")
+        page.append(f"## {title}\n\n```\n{lines}\n```\n\n![{name}]({name}.png)\n")
+    curve().savefig("docs/gallery/gate.png", dpi=style.DPI)
+    small("docs/gallery/gate.png")
+    page.append("## Operating curve of the gate\n\n[Table](../measurements.md).\n\n![gate](gate.png)\n")
     with open(os.path.join(HERE, "README.md"), "w", encoding="utf-8") as stream:
         stream.write("\n".join(page))
 

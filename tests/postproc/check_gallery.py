@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Draws every figure of docs/gallery by the command on its page, and checks that it is readable.
+"""Draws every figure of docs/gallery by the command on its page, and checks that it is readable;
+compares the numbers of the page's table with the files.
 
 Usage: check_gallery.py ROOT"""
 
@@ -16,7 +17,7 @@ def gallery():
     found = importlib.util.spec_from_file_location("make", "docs/gallery/make.py")
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
-    return [(name, arguments) for name, _, *own in module.FIGURES if (arguments := module.chosen(own)[0])]
+    return module
 
 
 def main():
@@ -24,7 +25,12 @@ def main():
     drawn = []
     plot.save = lambda figure, *_: drawn.append(figure)
     wrong = []
-    for name, arguments in gallery():
+    module = gallery()
+    with open("docs/gallery/README.md", encoding="utf-8") as page:
+        assert module.beside() in page.read(), module.beside()
+    with style.settings():
+        readable.check(module.curve())
+    for name, _, arguments in module.FIGURES:
         words = ["plot", *arguments.split(), "--output", f"{name}.png"]
         assert cli.run(cli.arguments(words)) == 0, name
         try:

@@ -99,6 +99,12 @@ def check_lines(axes):
                     assert not within(path, box_of(text)), f"{text} lies on {line.get_gid()}"
 
 
+def scales(axes):
+    """Returns the axes' x axis and y axis, and those opposite, with other units."""
+    opposite = [axis for one in axes.child_axes for axis in (one.xaxis, one.yaxis) if axis.label.get_text()]
+    return [axes.xaxis, axes.yaxis, *opposite]
+
+
 def ticks(axis):
     low, high = sorted(axis.get_view_interval())
     place = 0 if axis.axis_name == "x" else 1
@@ -108,7 +114,7 @@ def ticks(axis):
 
 def check_axes(axes):
     """Each axis names a quantity, with its unit in brackets or at the ticks."""
-    for axis in (axes.xaxis, axes.yaxis):
+    for axis in scales(axes):
         label = axis.label.get_text()
         assert label, "an axis without a label"
         units = [text for text in ticks(axis) if re.search(r"\d \S*(s|B)$", text.get_text())]
@@ -122,8 +128,7 @@ def check_texts(figure):
     page = figure.bbox
     texts = [*figure.texts, *(text for legend in figure.legends for text in legend.get_texts())]
     for axes in figure.axes:
-        named = [axes.xaxis.label, axes.yaxis.label, *ticks(axes.xaxis), *ticks(axes.yaxis)]
-        texts += [*axes.texts, *named]
+        texts += [*axes.texts, *(text for axis in scales(axes) for text in (axis.label, *ticks(axis)))]
     for text in texts:
         if text.get_text() and text.get_visible():
             box = text.get_window_extent()
