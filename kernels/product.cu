@@ -21,13 +21,18 @@ __global__ void __launch_bounds__(block_columns *block_rows)
     if (row >= m || column >= n)
         return;
     const T *x = (const T *)a.data + row * a.line, *w = (const T *)b.data + column * b.line;
-    typename computed<T>::type sum = 0;
-    for (int64_t i = 0; i < k;) { /* partial sums, as in long_sum */
-        typename computed<T>::type part = 0;
-        for (const int64_t end = min(i + 1024, k); i < end; ++i, x += a.step, w += b.step)
-            part = fma(to_computed(*x), to_computed(*w), part);
-        sum += part;
-    }
+    int64_t i = 0;
+    auto part = [&](int64_t end) {
+        typename computed<T>::type sum = 0;
+        for (; i < end; ++i, x += a.step, w += b.step)
+            sum = fma(to_computed(*x), to_computed(*w), sum);
+        return sum;
+    };
+    /* Partial sums, as in long_sum. The first one is added to nothing, so that a short product does
+     * the modelled operations alone. */
+    typename computed<T>::type sum = part(min((int64_t)1024, k));
+    while (i < k)
+        sum += part(min(i + 1024, k));
     c[row * n + column] = to_stored<T>(sum);
 }
 
