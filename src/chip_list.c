@@ -1,6 +1,5 @@
 #include "chip_list.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <string.h>
 
@@ -95,36 +94,10 @@ static void peaks_print(const struct rate *rates, int count, FILE *stream)
     }
 }
 
-static void json_print(const struct rate *rates, int count, FILE *stream)
-{
-    json_t *list = json_array();
-    for (const struct chip *chip = chip_next(NULL); chip; chip = chip_next(chip)) {
-        char text[CELL];
-        snprintf(text, CELL, "%d.%d", chip->capability / 10, chip->capability % 10);
-        json_t *row = json_pack("{s:s, s:s, s:s?}", "architecture", chip->architecture,
-                                "compute_capability", text, "model", chip->model);
-        for (int i = 0; i < count; ++i) {
-            double rate = rate_of(chip, &rates[i]);
-            snprintf(text, CELL, "%s_%s", precision_info[rates[i].precision].name,
-                     unit_name[rates[i].unit]);
-            json_object_set_new(row, text,
-                                isnan(rate) ? json_null() : json_integer((json_int_t)rate));
-        }
-        json_array_append_new(list, row);
-    }
-    json_dumpf(list, stream, JSON_INDENT(1));
-    fputc('\n', stream);
-    json_decref(list);
-}
-
-void chip_list_print(bool json, FILE *stream)
+void chip_list_print(FILE *stream)
 {
     struct rate rates[RATES_MAX];
     int count = rates_list(rates);
-    if (json) {
-        json_print(rates, count, stream);
-        return;
-    }
     fputs("Theory, dense: fused multiply-adds of one multiprocessor in one clock.\n"
           "-: no such unit; ?: not known; others: GPUs of that capability not named above.\n\n",
           stream);

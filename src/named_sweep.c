@@ -1,7 +1,6 @@
 #include "named_sweep.h"
 
 #include <dirent.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -84,11 +83,10 @@ enum status named_sweep_find(const char *name, char path[SWEEP_PATH], struct err
     return status;
 }
 
-enum status named_sweeps_list(bool json, FILE *stream, struct error *error)
+enum status named_sweeps_list(FILE *stream, struct error *error)
 {
     struct names names;
     TRY(names_read(&names, error));
-    json_t *all = json_array();
     for (size_t i = 0; names.names[i]; ++i) {
         char path[SWEEP_PATH];
         struct manifest *manifest = NULL;
@@ -98,17 +96,9 @@ enum status named_sweeps_list(bool json, FILE *stream, struct error *error)
         const char *title = manifest_read(path, &manifest, error) == STATUS_OK
                                 ? manifest->sweep.title
                                 : error->text;
-        if (!json)
-            utf8_print(stream, "%-16s  %s\n", names.names[i], title);
-        json_array_append_new(all, json_pack("{s:s, s:s, s:s}", "name", names.names[i], "title",
-                                             title, "path", path));
+        utf8_print(stream, "%-16s  %s\n", names.names[i], title);
         manifest_destroy(manifest);
     }
-    if (json) {
-        json_dumpf(all, stream, JSON_INDENT(1));
-        fputc('\n', stream);
-    }
-    json_decref(all);
     names_destroy(&names);
     return STATUS_OK;
 }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/status.h"
@@ -13,4 +12,4 @@ enum { SWEEP_PATH = PATH_MAX + NAME_MAX + 2 };
  * neither exists. */
 enum status named_sweep_find(const char *name, char path[SWEEP_PATH], struct error *error);
 /* Prints name and title of each manifest that comes with roofsweep. */
-enum status named_sweeps_list(bool json, FILE *stream, struct error *error);
+enum status named_sweeps_list(FILE *stream, struct error *error);

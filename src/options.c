@@ -180,7 +180,7 @@ static const struct known_option {
      FLAG(advice)},
     {"json", 0, NULL,
      "print JSON: the final table of all rows in SI units, and what" MORE
-     "--dry-run, --list and --sweeps print",
+     "--dry-run and --list print",
      FLAG(json)},
     {"quiet", 'q', NULL, "only warnings and the final table", SETS_LEVEL, LOG_WARNING, 0, NULL},
     {"verbose", 'v', NULL, "also a line for each configuration, and what workers print", SETS_LEVEL,
@@ -288,6 +288,8 @@ static enum status check_together(const struct options *options, struct error *e
         {options->skip_damaged && action != ACTION_GATHER,
          "--skip-damaged goes with --gather only"},
         {options->any_owner && !options->resume, "--any-owner goes with --resume only"},
+        {options->json && (action == ACTION_LIST_CHIPS || action == ACTION_SWEEPS),
+         "--list chips and --sweeps have no JSON"},
         {options->program && !needs_manifest(action),
          "--program goes with a sweep or --dry-run only"},
     };

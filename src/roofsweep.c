@@ -94,11 +94,11 @@ static enum status print(const struct options *options, FILE *stream, struct err
     if (options->action == ACTION_DRY_RUN)
         return dry_run(options, stream, error);
     if (options->action == ACTION_SWEEPS)
-        return named_sweeps_list(options->json, stream, error);
+        return named_sweeps_list(stream, error);
     if (options->action == ACTION_LIST)
         options_list(options->workload, options->json, stream);
     else if (options->action == ACTION_LIST_CHIPS)
-        chip_list_print(options->json, stream);
+        chip_list_print(stream);
     else if (options->action == ACTION_LIST_VARIABLES)
         results_nc_list(stream);
     else if (options->action == ACTION_HELP)

@@ -2,7 +2,6 @@
 #include "unit.h"
 
 #include <math.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,53 +223,14 @@ TEST(an_unknown_chip_is_all_unknown)
 
 /* ---- --list chips ---- */
 
-static char *printed(bool json)
+static char *printed(void)
 {
     char *text;
     size_t length;
     FILE *stream = open_memstream(&text, &length);
-    chip_list_print(json, stream);
+    chip_list_print(stream);
     fclose(stream);
     return text;
-}
-
-static size_t chips_count(void)
-{
-    size_t count = 0;
-    for (const struct chip *chip = chip_next(NULL); chip; chip = chip_next(chip))
-        ++count;
-    return count;
-}
-
-static void check_rate(const json_t *row, const char *key, double rate)
-{
-    const json_t *value = json_object_get(row, key);
-    assert_non_null(value);
-    if (isnan(rate))
-        assert_true(json_is_null(value));
-    else
-        assert_true(json_number_value(value) == rate);
-}
-
-TEST(json_has_every_rate)
-{
-    char *text = printed(true);
-    json_t *list = json_loads(text, 0, NULL);
-    size_t i = 0;
-    assert_int_equal(json_array_size(list), chips_count());
-    for (const struct chip *chip = chip_next(NULL); chip; chip = chip_next(chip), ++i) {
-        const json_t *row = json_array_get(list, i);
-        const char *model = json_string_value(json_object_get(row, "model"));
-        assert_true((model == NULL) == (chip->model == NULL));
-        check_rate(row, "fp32_vector", chip->vector[PRECISION_FP32]);
-        check_rate(row, "fp16_tensor", chip->tensor[PRECISION_FP16]);
-        check_rate(row, "fp8_tensor", chip->tensor[PRECISION_FP8]);
-        check_rate(row, "fp4_tensor", chip->tensor[PRECISION_FP4]);
-        check_rate(row, "int8_tensor", chip->tensor[PRECISION_INT8]);
-        assert_null(json_object_get(row, "tf32_vector")); /* no chip has such units */
-    }
-    json_decref(list);
-    free(text);
 }
 
 TEST(the_text_has_rates_and_peaks)
@@ -280,7 +240,7 @@ TEST(the_text_has_rates_and_peaks)
         "      ?    256    512    512      -      -   1024\n",
         "   9.7   19.5   78.0   39.0   19.5    156    312    312      -      -    624\n",
     };
-    char *text = printed(false);
+    char *text = printed();
     for (size_t i = 0; i < sizeof lines / sizeof *lines; ++i)
         if (!strstr(text, lines[i]))
             fail_msg("no line '%s' in:\n%s", lines[i], text);
