@@ -460,28 +460,6 @@ static void measure_roofs(struct sweep *sweep)
     node_roofs_measure(sweep->comm, sweep->executor, &settings, sweep->log);
 }
 
-/* Logs how many configurations have an algorithm in the file, for each model of device. */
-static void log_algorithms(const struct sweep *sweep)
-{
-    const char *path = sweep_algorithms_file(&sweep->manifest->sweep);
-    const struct plan *plan = sweep->plan;
-    struct algorithm unused;
-    for (int i = 0; path && i < sweep->ranks; ++i) {
-        const struct device *device = &sweep->devices.list[i];
-        size_t found = 0;
-        if (!device_is_open(device) || (i > 0 && strcmp(device[-1].model, device->model) == 0))
-            continue;
-        for (size_t item = 0; item < plan->count; ++item)
-            found +=
-                algorithm_cache_find(sweep->algorithms, plan->items[item].hash, device, &unused);
-        log_print(sweep->log, LOG_INFO,
-                  "%s has algorithms for %zu of %zu configurations on %s with %s and driver %s; "
-                  "the others search",
-                  path, found, plan->count, device->model, device->library_version,
-                  device->driver_version);
-    }
-}
-
 static void create_dispatcher(struct sweep *sweep)
 {
     const struct executor_settings executor = executor_settings_of(sweep);
@@ -500,7 +478,6 @@ static void create_dispatcher(struct sweep *sweep)
         .limit = &sweep->limit,
         .algorithm_cache = sweep->algorithms,
     };
-    log_algorithms(sweep);
     sweep->dispatcher =
         memory_require(sweep->comm, dispatcher_create(&settings, sweep->log), "the rows");
     size_t total = dispatcher_total(sweep->dispatcher);
