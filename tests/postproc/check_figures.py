@@ -454,6 +454,9 @@ def check_programs(data):
     assert {"fp16 tensor", "fp32 vector"} <= {" ".join(gid.split("|")[1].split()[:2]) for gid in roofs}, roofs
     named = " ".join(text.get_text() for text in axes.texts) + plain_caption(axes)
     assert "torch-lstm" in named and "jax-conv2d" in named, named
+    bare = data.assign(arithmetic_intensity=data["arithmetic_intensity"].where(data["label"] != "torch-lstm"))
+    caption = plain_caption(draw(bare, "classic", ["label=torch-lstm,jax-conv2d"]))
+    assert f"or roofs: {(data['label'] == 'torch-lstm').sum().item()} rows" in caption and "those at ," not in caption
 
 
 def check_crowded(paper, others):

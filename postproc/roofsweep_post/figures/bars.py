@@ -40,7 +40,8 @@ def draw_bar(axes, series, hatch, row, x, width):
     axes.bar(x, time, color=series.colour, hatch=hatch, gid=f"{series.name}|busy", **how)
     if whole:
         axes.bar(x, row["gap_time"], bottom=row["busy"], color="white", gid=f"{series.name}|gap", **how)
-    axes.vlines(x, *(time_end(row, sign) for sign in (-1, 1)), color=style.BLACK, linewidth=0.8)
+    if np.isfinite(row["noise"]):
+        axes.vlines(x, *(time_end(row, sign) for sign in (-1, 1)), color=style.BLACK, linewidth=0.8)
     ends, caller = [x - 0.5 * width, x + 0.5 * width], [row["caller_time"]] * 2
     axes.plot(ends, caller, color=style.BLACK, linewidth=1.1, gid=f"{series.name}|host")
 
@@ -52,7 +53,8 @@ def handles_of(scene, hatches):
         for name, series in scene.legend.items()
     ]
     handles += marks.source_handles(scene)
-    handles.append(Patch(facecolor="white", label="gap: device idle between kernels", **how))
+    gap = Patch(facecolor="white", label="gap: device idle between kernels", **how)
+    handles += [gap] * bool((scene.rows["gap_time"] > 0).any())
     caller = marks.line("time for a caller in a loop", colour=style.BLACK, width=1.1)
     return handles + [caller] * bool(scene.rows["caller_time"].notna().any())
 

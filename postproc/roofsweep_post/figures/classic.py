@@ -153,6 +153,8 @@ def draw(figure, axes, scene, annotate, height, regions=False):
     levels = levels_of(scene) if every else []
     if every and not levels:
         raise Refused("no row has an arithmetic intensity")
+    if not every:
+        scene.keep(["intensity_at", "performance"])
     intensities = [scene.extent[f"arithmetic_intensity_{level}"] for level in levels] or [scene.extent["intensity_at"]]
     roofs = used_roofs(scene)
     limits(axes, scene, intensities, LABELS_RIGHT if every and scene.swept else 3.0)

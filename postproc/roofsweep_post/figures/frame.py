@@ -130,6 +130,7 @@ def caption(scene, *notes, work=True):
         facts.append(f"The cache was {' or '.join(caches)}" if caches else "")
         facts += sources(own) if work else []
     facts += [level_text(scene) if work else "", noise_text(scene.extent)]
+    facts.append(f"Not drawn, without FLOPs, bytes or roofs: {scene.left_out} rows" if scene.left_out else "")
     return sentences([*facts, *([f"All rows: {scene.shared}"] if scene.shared else []), *notes])
 
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from ..texts import Refused, scaled
+from ..texts import scaled
 from . import frame, marks, style
 
 INTENSITIES = {f"{intensity:g} FLOP/B": intensity for intensity in 10.0 ** np.arange(-3, 7)}
@@ -39,16 +39,6 @@ def iso_runtimes(axes, labels, scales=(1, 1)):
         labels.add_line(x, y)
 
 
-def known_rows(scene, names):
-    """Removes rows that lack one of the columns from the scene."""
-    for series in scene.series:
-        series.rows = series.rows.dropna(subset=names)
-    scene.series = [series for series in scene.series if len(series.rows)]
-    if not scene.series and not scene.title:  # a facet may be empty
-        raise Refused("no row has FLOPs, bytes at that memory level and both roofs; try --level row")
-    scene.rows, scene.extent = (rows.dropna(subset=names) for rows in (scene.rows, scene.extent))
-
-
 def draw_ratios(axes, scene):
     """Draws lines of equal arithmetic intensity and the machine balances. Returns {text: points along the line}."""
     drawn = {}
@@ -69,7 +59,7 @@ def draw_ratios(axes, scene):
 
 def draw_complexity(figure, axes, scene, annotate, height):
     (axes,) = axes
-    known_rows(scene, ["flops", "bytes_at", "peak", "bandwidth_at"])
+    scene.keep(["flops", "bytes_at", "peak", "bandwidth_at"])
     for series in scene.series:
         own = series.rows
         series.rows = own.assign(
@@ -189,7 +179,7 @@ def draw_times(figure, axes, scene, annotate, height, complexity, own_roofs=Fals
     """Draws the time plane. complexity: with symbols of FLOPs and bytes, which have axes of their own or are divided by
     each row's own roofs (own_roofs)."""
     (axes,) = axes
-    known_rows(scene, [*PLACES[0], *PLACES[1]])
+    scene.keep([*PLACES[0], *PLACES[1]])
     scales, text = balance_of(scene) if complexity and not own_roofs else (None, "")
     scene.extent = on_axes(scene.extent, scales)
     for series in scene.series:

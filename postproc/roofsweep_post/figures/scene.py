@@ -56,9 +56,20 @@ class Scene:
     keys: list = field(default_factory=list)  # variables that distinguish series
     chosen_by: str | None = None  # parameter of --by
     order: tuple = ()  # values whose series come first
+    left_out: int = 0  # rows that lack what the figure draws
 
     def __post_init__(self):
         self.extent = self.rows if self.extent is None else self.extent
+
+    def keep(self, names):
+        """Removes rows that lack one of the columns."""
+        for series in self.series:
+            series.rows = series.rows.dropna(subset=names)
+        self.series = [series for series in self.series if len(series.rows)]
+        if not self.series and not self.title:  # a facet may be empty
+            raise Refused("no row has FLOPs, bytes at that memory level and both roofs; try --level row")
+        known = self.extent.dropna(subset=names)
+        self.left_out, self.extent, self.rows = len(self.extent) - len(known), known, self.rows.dropna(subset=names)
 
     def one_model(self):
         return len(self.roofs) == 1
