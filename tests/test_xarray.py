@@ -14,7 +14,7 @@ except ImportError as missing:
 
 DIMENSIONS = {"config", "kernel", "device", "device_roof", "number_format", "memory_level", "sample"}
 # Variables that files of earlier commits or CPUs lack. Activities need `counters = causes`.
-LATER_DIMENSIONS = {"wall_part", "health", "activity", "part", "node"}
+LATER_DIMENSIONS = {"wall_part", "health", "activity", "part", "node", "link"}
 ATTRIBUTES = {
     "Conventions",
     "title",
@@ -29,7 +29,7 @@ ATTRIBUTES = {
 }
 
 
-INDICES = {"config_device", "kernel_config", "device_roof_device"}
+INDICES = {"config_device", "kernel_config", "device_roof_device", "device_node", "link_node", "link_node_to"}
 
 
 def words(data, name):

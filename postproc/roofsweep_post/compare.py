@@ -61,6 +61,10 @@ errors, rows remapped for them, spares used up, a narrower link, an XID during t
 and XIDs of programs (13, 31, 43, 45, 68, 109) are only reported. So is drift: a driver, firmware, library, system,
 power cap, ECC or link that differs from most devices of the model.
 
+Links have a line for each node: bandwidth at the largest size, latency as the time of the smallest. The value of a GPU
+or node is that of its best pair, so that a slow one is named, and its partners are not. Two nodes that are each other's
+only partner are inconclusive. Links within a host of CPUs do not fail.
+
 Results of one configuration, algorithm, kernels, grids and seed must have equal bits on all devices of a model with one
 library, in all files. A device fails if its bits are not those of most devices. If two devices differ and no third one
 decides, both are inconclusive. Rows whose iterations differ (sums by atomic additions) are left out by name. Rows
