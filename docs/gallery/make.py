@@ -47,12 +47,12 @@ stay in L2 are not counted. [findings](../findings.md) and [frameworks](../frame
 BESIDE = {
     "figure1": ("TensorFlow 2 is slowest backward", "none stands out: each finds a fast algorithm"),
     "figure3ab": ("same intensity at each batch", "in fp16; in fp32 results of a small batch stay in L2"),
-    "figure3c": ("tensor units only at larger batches", "at each batch"),
+    "figure3c": ("TensorFlow 1: tensor units only at larger batches", "tensor units at each batch"),
     "figure4": ("intensity rises, except in PyTorch", "rises in PyTorch, too"),
     "figure5": ("compute-bound at 512 filters", "nearest to the balance at 256"),
-    "figure6": ("PyTorch keeps its FLOP/s in fp32", "they fall at 9: a kernel without a faster algorithm"),
+    "figure6": ("PyTorch keeps its FLOP/s in fp32", "they fall from 7 on"),
     "figure7": ("same bytes, fewer FLOPs with the stride", "the same, and fewer bytes"),
-    "figure8": ("drops without tensor units", "no drop: all rows use them"),
+    "figure8": ("drops without tensor units", "PyTorch and JAX drop at 3, with tensor units"),
     "figure9": ("in the box, same time", "in the box; PyTorch waits for its host"),
     "figure10": ("in the box, same intensity", "in the box; JAX alone launches kernels for each step"),
 }
