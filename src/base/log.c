@@ -7,7 +7,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -93,12 +92,6 @@ bool colour_wanted(int descriptor)
 {
     const char *refused = getenv("NO_COLOR"), *kind = getenv("TERM");
     return isatty(descriptor) == 1 && !(refused && *refused) && !(kind && !strcmp(kind, "dumb"));
-}
-
-int terminal_columns(int descriptor)
-{
-    struct winsize size = {0};
-    return ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : INT_MAX;
 }
 
 struct log log_create(FILE *stream, enum log_level level, int rank)

@@ -26,9 +26,6 @@ struct log {
 #define COLOUR_END    "\033[0m"
 /* The descriptor is a terminal, and the variable NO_COLOR is unset or empty (no-color.org). */
 bool colour_wanted(int descriptor);
-/* Returns the width of a terminal in characters; INT_MAX if unknown, or if the descriptor is no
- * terminal. */
-int terminal_columns(int descriptor);
 
 /* Makes a log that never blocks the process: if nobody reads the pipe or terminal, messages are
  * dropped and counted. log.stream may be a new stream on the descriptor of `stream`: close

@@ -75,8 +75,7 @@ static enum status setting_parse(const char *text, struct setting *setting, stru
                          text);
     if (strchr(text, '\n'))
         return error_set(error, STATUS_USAGE, "--set '%.60s' is not in one line", text);
-    /* Splits at the last dot, because labels may have dots. Keys have none except env. and
-     * ungraphed. */
+    /* Splits at the last dot: labels may have dots, keys only after env and ungraphed. */
     size_t begin = 0;
     for (size_t i = dot; i < length; ++i)
         if (text[i] == '.' && strncmp(text + begin, "env.", 4) &&

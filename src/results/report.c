@@ -7,10 +7,12 @@
 #include "results/report.h"
 
 #include <jansson.h>
+#include <limits.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "base/log.h"
 #include "base/units.h"
@@ -134,7 +136,9 @@ static void text_print(const struct results *results, int terminal, FILE *stream
                            "level",         "bound",  "limiter", "of roof"};
     static const char *const units[] = {"", "", "", "%", "", "FLOP/byte", "", "", "", "%"};
     const bool colour = colour_wanted(terminal);
-    const struct room room = {name_width(results), terminal_columns(terminal)};
+    struct winsize size = {0};
+    ioctl(terminal, TIOCGWINSZ, &size); /* without a terminal it stays 0 */
+    const struct room room = {name_width(results), size.ws_col ? size.ws_col : INT_MAX};
     const size_t count = results->row_count, shown = count < LINES_MAX ? count : LINES_MAX;
     bool above = false, lacking[LEVEL_COUNT] = {false};
     for (size_t i = 0; i < count; ++i)
@@ -318,8 +322,12 @@ static void device_print(const struct device *device, size_t row, FILE *stream)
                *device->pci_id ? ", PCI " : "", device->pci_id);
 }
 
-static void text_report(const struct results *results, int terminal, FILE *stream)
+void report_print(const struct results *results, bool json, int terminal, FILE *stream)
 {
+    if (json) {
+        json_print(results, stream);
+        return;
+    }
     if (results->row_count > 0) {
         text_print(results, terminal, stream);
         counts_print(results, stream);
@@ -335,12 +343,4 @@ static void text_report(const struct results *results, int terminal, FILE *strea
         device_print(&results->devices[i], i, stream);
     if (shown < results->device_count)
         utf8_print(stream, "... and %zu more devices\n", results->device_count - shown);
-}
-
-void report_print(const struct results *results, bool json, int terminal, FILE *stream)
-{
-    if (json)
-        json_print(results, stream);
-    else
-        text_report(results, terminal, stream);
 }

@@ -194,7 +194,9 @@ open("docs/cells.py", "w").write("\n".join("".join(cell["source"]) for cell in c
 ' "$root/docs/notebook.ipynb"
 cd docs
 expect 0 file cells.py
-says "lstm"
+python 'import json, sys
+text = "".join(json.load(open(sys.argv[1]))["cells"][3]["outputs"][0]["text"])
+assert " ".join(text.split()) in " ".join(open("output").read().split()), text' "$root/docs/notebook.ipynb" || fail "the notebook"
 cd ..
 recipes sh
 expect 0 sh -eu recipes
