@@ -42,6 +42,7 @@ ALCOVES = {"model/workloads": "model"}
 HEADERLESS = [
     r"^int main\(",  # a program
     r"^const struct \w+ \w+",  # a row of a table, or the functions of one interface, which another header declares
+    r"^enum status vendor_\w+\(",  # the functions of worker/gpu/vendor.h
     r'visibility\("default"\)',  # a library that other programs find by the names of its functions
     r'^#include "{room}/workloads\.h"',  # one of the files that define the rows of this header
 ]

@@ -102,7 +102,7 @@ static enum status row_start(const struct row *row, struct record *record, struc
     record_set_config(record, &config);
     TRY(tensor_work_prepare(row->routine, &gpu, &config, 1, work, record, error));
     TRY((*work)->ops->run(&gpu, *work, 1, error));
-    return vendor.synchronize(&gpu, error);
+    return vendor_synchronize(&gpu, error);
 }
 
 /* Prepares the row, runs it once and releases it. *reached: the fault has happened. */

@@ -224,7 +224,7 @@ static enum status work_start(const char *text, const struct tensor_routine *rou
     record_set_config(record, config);
     TRY(tensor_work_prepare(routine, &gpu, config, SEED, work, record, error));
     TRY((*work)->ops->run(&gpu, *work, INT64_MAX, error));
-    return vendor.synchronize(&gpu, error);
+    return vendor_synchronize(&gpu, error);
 }
 
 static void trial(const char *text, const struct tensor_routine *routine)

@@ -70,7 +70,7 @@ void script_reset(void)
 
 void script_assert_clean(void)
 {
-    vendor.free(machine.flush);
+    vendor_free(machine.flush);
     machine.flush = NULL;
     for (int i = 0; i < ALLOCATIONS; ++i)
         if (machine.allocations[i].address)
@@ -244,7 +244,7 @@ static int within(const void *memory, size_t bytes)
     return 0;
 }
 
-static enum status allocate(double bytes, void **memory, struct error *error)
+enum status vendor_allocate(double bytes, void **memory, struct error *error)
 {
     const uintptr_t alignment = 512;
     int i = 0;
@@ -264,7 +264,7 @@ static enum status allocate(double bytes, void **memory, struct error *error)
 }
 
 /* Waits for the device, as cudaFree does. */
-static void memory_free(void *memory)
+void vendor_free(void *memory)
 {
     device_await(machine.device);
     if (!memory)
@@ -276,19 +276,19 @@ static void memory_free(void *memory)
     machine.allocations[i].address = 0;
 }
 
-static enum status available(double *free_now, double *total, struct error *error)
+enum status vendor_available(double *free_now, double *total, struct error *error)
 {
     *free_now = script.free_bytes;
     *total = total_bytes;
     return call(error);
 }
 
-static struct arena *arena(const struct gpu *gpu)
+struct arena *vendor_arena(const struct gpu *gpu)
 {
     return script.arena;
 }
 
-static enum status fill(struct gpu *gpu, enum precision precision, void *data, int64_t count,
+enum status vendor_fill(struct gpu *gpu, enum precision precision, void *data, int64_t count,
                         struct fill values, struct error *error)
 {
     size_t bytes = (size_t)count * precision_info[precision].bytes;
@@ -296,13 +296,13 @@ static enum status fill(struct gpu *gpu, enum precision precision, void *data, i
     return script_enqueue((double)bytes / memory_rate, error);
 }
 
-static enum status set(struct gpu *gpu, void *data, int value, size_t bytes, struct error *error)
+enum status vendor_set(struct gpu *gpu, void *data, int value, size_t bytes, struct error *error)
 {
     within(data, bytes);
     return script_enqueue(1e-6, error);
 }
 
-static enum status gather(struct gpu *gpu, enum precision precision, const void *data,
+enum status vendor_gather(struct gpu *gpu, enum precision precision, const void *data,
                           const int64_t *offsets, int64_t count, void *memory, double *values,
                           struct error *error)
 {
@@ -313,15 +313,22 @@ static enum status gather(struct gpu *gpu, enum precision precision, const void 
     return call(error);
 }
 
+enum status vendor_hash(struct gpu *gpu, const void *data, size_t bytes, enum tensor tensor,
+                        void *memory, uint64_t *hash, struct error *error)
+{
+    (void)gpu, (void)data, (void)bytes, (void)tensor, (void)memory, (void)hash;
+    return error_set(error, STATUS_FAILED, "the scripted GPU has no hashes");
+}
+
 /* ---- events ---- */
 
-static enum status synchronize(struct gpu *gpu, struct error *error)
+enum status vendor_synchronize(struct gpu *gpu, struct error *error)
 {
     device_await(machine.device);
     return call(error);
 }
 
-static enum status reserve(struct gpu *gpu, int events, bool flush, struct error *error)
+enum status vendor_reserve(struct gpu *gpu, int events, bool flush, struct error *error)
 {
     assert_in_range(events, 0, EVENTS);
     if (!flush || machine.flush)
@@ -329,7 +336,7 @@ static enum status reserve(struct gpu *gpu, int events, bool flush, struct error
     return memory_allocate(flush_bytes, "flushing the cache", &machine.flush, error);
 }
 
-static enum status record(struct gpu *gpu, int event, struct error *error)
+enum status vendor_record(struct gpu *gpu, int event, struct error *error)
 {
     ++machine.block_events;
     TRY(script_enqueue(script.event_time, error));
@@ -337,20 +344,20 @@ static enum status record(struct gpu *gpu, int event, struct error *error)
     return STATUS_OK;
 }
 
-static enum status await(struct gpu *gpu, int event, struct error *error)
+enum status vendor_wait(struct gpu *gpu, int event, struct error *error)
 {
     device_await(machine.events[event]);
     return call(error);
 }
 
-static enum status pending(struct gpu *gpu, int event, bool *is_pending, struct error *error)
+enum status vendor_pending(struct gpu *gpu, int event, bool *is_pending, struct error *error)
 {
     block_over(false);
     *is_pending = machine.events[event] > machine.host;
     return STATUS_OK;
 }
 
-static enum status elapsed(struct gpu *gpu, int first, int second, double *seconds,
+enum status vendor_elapsed(struct gpu *gpu, int first, int second, double *seconds,
                            struct error *error)
 {
     double begin = machine.events[first], end = machine.events[second];
@@ -361,7 +368,7 @@ static enum status elapsed(struct gpu *gpu, int first, int second, double *secon
 
 /* ---- blocking kernel, flush, clock ---- */
 
-static enum status block(struct gpu *gpu, double limit, struct error *error)
+enum status vendor_block(struct gpu *gpu, double limit, struct error *error)
 {
     assert_true(limit > 0.0);
     TRY(script_enqueue(limit, error));
@@ -378,7 +385,7 @@ static enum status block(struct gpu *gpu, double limit, struct error *error)
     return STATUS_OK;
 }
 
-static void unblock(struct gpu *gpu)
+void vendor_unblock(struct gpu *gpu)
 {
     script.block.host = machine.host - machine.block_host;
     script.block.device = machine.device - machine.block_end;
@@ -386,31 +393,31 @@ static void unblock(struct gpu *gpu)
     block_over(true);
 }
 
-static enum status launch_empty(struct gpu *gpu, struct error *error)
+enum status vendor_launch_empty(struct gpu *gpu, struct error *error)
 {
     return script_enqueue(script.empty_time, error);
 }
 
-static enum status delay(struct gpu *gpu, double seconds, struct error *error)
+enum status vendor_delay(struct gpu *gpu, double seconds, struct error *error)
 {
     return script_enqueue(seconds, error);
 }
 
-static enum status flush(struct gpu *gpu, struct error *error)
+enum status vendor_flush(struct gpu *gpu, struct error *error)
 {
-    TRY(reserve(gpu, 0, true, error));
+    TRY(vendor_reserve(gpu, 0, true, error));
     script.cache = SCRIPT_FLUSHED;
     return script_enqueue(flush_bytes / memory_rate, error);
 }
 
-static enum status stamp(struct gpu *gpu, enum span_end end, struct error *error)
+enum status vendor_stamp(struct gpu *gpu, enum span_end end, struct error *error)
 {
     TRY(script_enqueue(0.0, error));
     machine.stamps[end] = machine.device;
     return STATUS_OK;
 }
 
-static enum status span(struct gpu *gpu, struct clock_span *span, struct error *error)
+enum status vendor_span(struct gpu *gpu, struct clock_span *span, struct error *error)
 {
     const double *stamps = machine.stamps;
     assert_true(stamps[SPAN_END] <= machine.host || is_lost());
@@ -420,7 +427,7 @@ static enum status span(struct gpu *gpu, struct clock_span *span, struct error *
     return call(error);
 }
 
-static struct calibration *calibration(const struct gpu *gpu)
+struct calibration *vendor_calibration(const struct gpu *gpu)
 {
     struct calibration *known = &machine.calibration;
     if (known->clock_free == 0.0)
@@ -450,7 +457,7 @@ enum status script_kernel(const char *name, double seconds, double in_graph, str
     return STATUS_OK;
 }
 
-static enum status capture_begin(struct gpu *gpu, struct error *error)
+enum status vendor_capture_begin(struct gpu *gpu, struct error *error)
 {
     assert_null(machine.captured);
     TRY(call(error));
@@ -459,26 +466,26 @@ static enum status capture_begin(struct gpu *gpu, struct error *error)
     return STATUS_OK;
 }
 
-static void graph_drop(struct graph *graph)
+void vendor_graph_drop(struct graph *graph)
 {
     machine.graphs -= graph != NULL;
     free(graph);
 }
 
-static enum status capture_end(struct gpu *gpu, struct graph **graph, struct error *error)
+enum status vendor_capture_end(struct gpu *gpu, struct graph **graph, struct error *error)
 {
     struct graph *captured = machine.captured;
     assert_non_null(captured);
     machine.captured = NULL;
     enum status status = call(error);
     if (status)
-        graph_drop(captured);
+        vendor_graph_drop(captured);
     else
         *graph = captured;
     return status;
 }
 
-static bool graph_kernels(const struct graph *graph, graph_kernel_visit *visit, void *argument)
+bool vendor_graph_kernels(const struct graph *graph, graph_kernel_visit *visit, void *argument)
 {
     assert_false(graph->ready);
     for (int i = 0; i < graph->count; ++i)
@@ -486,14 +493,14 @@ static bool graph_kernels(const struct graph *graph, graph_kernel_visit *visit, 
     return true;
 }
 
-static enum status graph_ready(struct graph *graph, struct error *error)
+enum status vendor_graph_ready(struct graph *graph, struct error *error)
 {
     TRY(call(error));
     graph->ready = true;
     return STATUS_OK;
 }
 
-static enum status graph_launch(struct gpu *gpu, const struct graph *graph, struct error *error)
+enum status vendor_graph_launch(struct gpu *gpu, const struct graph *graph, struct error *error)
 {
     assert_true(graph->ready);
     return script_enqueue(graph->seconds * script_next_jitter(), error);
@@ -501,7 +508,7 @@ static enum status graph_launch(struct gpu *gpu, const struct graph *graph, stru
 
 /* ---- sensors ---- */
 
-static void conditions(struct gpu *gpu, int last, const struct conditions *read)
+void vendor_conditions(struct gpu *gpu, int last, const struct conditions *read)
 {
     *read->sm_clock = 1e9; /* differs from the device's own clocks */
     *read->memory_clock = script.memory_clock;
@@ -510,13 +517,13 @@ static void conditions(struct gpu *gpu, int last, const struct conditions *read)
         *read->throttled = 0;
 }
 
-static double power(struct gpu *gpu, double since)
+double vendor_power(struct gpu *gpu, double since)
 {
     const double slow = 0.05, seen = clock_epoch() - since - slow; /* s */
     return seen > 0.0 ? 700.0 * clock_share(machine.host - seen, machine.host) : NAN;
 }
 
-static double energy(struct gpu *gpu)
+double vendor_energy(struct gpu *gpu)
 {
     const double step = 0.1; /* s */
     const double now = floor(machine.host / step) * step;
@@ -527,21 +534,20 @@ static double energy(struct gpu *gpu)
     return script.idle_power > 0.0 ? machine.counter : NAN;
 }
 
-static const struct theory *theory(const struct gpu *gpu)
+const struct theory *vendor_theory(const struct gpu *gpu)
 {
     return script.theory;
 }
 
-static double power_limit(const struct gpu *gpu)
+double vendor_power_limit(const struct gpu *gpu)
 {
     return script.power_limit;
 }
 
-static enum status count_works(struct profiler *profiler, unsigned tensors,
-                               const struct profiled_work *works, size_t count,
-                               const size_t *launches, size_t room,
-                               double (*values)[QUANTITY_COUNT], struct outcome *outcome,
-                               struct error *error)
+enum status vendor_count(struct profiler *profiler, unsigned tensors,
+                         const struct profiled_work *works, size_t count, const size_t *launches,
+                         size_t room, double (*values)[QUANTITY_COUNT], struct outcome *outcome,
+                         struct error *error)
 {
     ++script.collections;
     script.cache = SCRIPT_FOREIGN;
@@ -563,39 +569,3 @@ static enum status count_works(struct profiler *profiler, unsigned tensors,
     }
     return STATUS_OK;
 }
-
-const struct gpu_vendor vendor = {
-    .allocate = allocate,
-    .free = memory_free,
-    .available = available,
-    .arena = arena,
-    .fill = fill,
-    .set = set,
-    .gather = gather,
-    .synchronize = synchronize,
-    .reserve = reserve,
-    .record = record,
-    .wait = await,
-    .pending = pending,
-    .elapsed = elapsed,
-    .block = block,
-    .unblock = unblock,
-    .flush = flush,
-    .stamp = stamp,
-    .span = span,
-    .launch_empty = launch_empty,
-    .delay = delay,
-    .calibration = calibration,
-    .capture_begin = capture_begin,
-    .capture_end = capture_end,
-    .graph_kernels = graph_kernels,
-    .graph_ready = graph_ready,
-    .graph_launch = graph_launch,
-    .graph_drop = graph_drop,
-    .conditions = conditions,
-    .power = power,
-    .energy = energy,
-    .theory = theory,
-    .power_limit = power_limit,
-    .count = count_works,
-};

@@ -1,4 +1,4 @@
-/* A scripted GPU: a vendor's table of functions (worker/gpu/vendor.h) without a GPU. Tests meet
+/* A scripted GPU: a vendor's functions (worker/gpu/vendor.h) without a GPU. Tests meet
  * every refusal and know every value.
  *
  * Time is virtual. The one stream runs enqueued work in order, and calls cost the host time. Device

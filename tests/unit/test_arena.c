@@ -163,7 +163,7 @@ BENCH_TEST(freed_blocks_are_idle)
     void *memory;
     struct error error;
     take(1e6, &memory);
-    assert_int_equal(vendor.set(NULL, memory, 0, 1000, &error), STATUS_OK);
+    assert_int_equal(vendor_set(NULL, memory, 0, 1000, &error), STATUS_OK);
     double before = clock_monotonic();
     arena_free(arena, memory);
     assert_true(clock_monotonic() >= before);

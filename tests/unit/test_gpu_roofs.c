@@ -139,7 +139,7 @@ static enum status gap_time(struct roofs *all, const struct variant *variant, do
 {
     TRY(variant_time(variant, seconds, error));
     TRY(script_enqueue(*seconds, error));
-    return vendor.synchronize(all->gpu, error);
+    return vendor_synchronize(all->gpu, error);
 }
 
 static void close_one(struct roofs *all)

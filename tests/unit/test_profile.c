@@ -70,7 +70,7 @@ enum status profiler_count(struct profiler *p, unsigned tensors, const struct pr
     assert_int_equal(p->tried.code, COUNTED_YES);
     p->attached = true;
     if (!launches)
-        return vendor.count(p, tensors, works, count, NULL, 0, values, outcome, error);
+        return vendor_count(p, tensors, works, count, NULL, 0, values, outcome, error);
     for (size_t i = 0; i < count; ++i)
         all += launches[i];
     assert_true(count > 0 && all <= room);
@@ -79,7 +79,7 @@ enum status profiler_count(struct profiler *p, unsigned tensors, const struct pr
         by_launch.most = count;
     for (size_t i = 0; i < count; ++i) {
         assert_true(launches[i] > 0);
-        TRY(vendor.count(p, tensors, &works[i], 1, NULL, 0, values, outcome, error));
+        TRY(vendor_count(p, tensors, &works[i], 1, NULL, 0, values, outcome, error));
         for (int j = 0; j < QUANTITY_COUNT; ++j)
             values[0][j] /= (double)launches[i];
         for (size_t j = 1; j < launches[i]; ++j)
@@ -126,7 +126,7 @@ const struct fma_kernel fma_kernels[] = {{PRECISION_COUNT, NULL, 0}};
 
 cudaError_t cudaFree(void *memory)
 {
-    vendor.free(memory);
+    vendor_free(memory);
     return cudaSuccess;
 }
 

@@ -204,7 +204,7 @@ static enum status device_run(struct device_state *state, struct work *work, int
                               struct error *error)
 {
     TRY(work->ops->run(&state->gpu, work, samples, error));
-    return vendor.synchronize(&state->gpu, error);
+    return vendor_synchronize(&state->gpu, error);
 }
 
 static enum status device_read(struct device_state *state, struct work *work, enum tensor tensor,

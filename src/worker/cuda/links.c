@@ -136,7 +136,7 @@ static enum status agree(struct links *links, double *seconds, struct error *err
         return STATUS_OK;
     TRY(CUDA(cudaMemcpy(links->shared, values, sizeof *values, cudaMemcpyHostToDevice)));
     TRY(meet(links, error));
-    TRY(vendor.synchronize(&links->gpus[0], error));
+    TRY(vendor_synchronize(&links->gpus[0], error));
     TRY(CUDA(cudaMemcpy(values, links->shared, sizeof values, cudaMemcpyDeviceToHost)));
     *seconds = fmaxf(values[0], values[1]);
     return STATUS_OK;
@@ -171,14 +171,14 @@ static enum status verify(const struct links *links, size_t count, struct error 
 static enum status capture(struct links *links, size_t count, int repeat, struct error *error)
 {
     struct error unused;
-    TRY(vendor.capture_begin(&links->gpus[0], error));
+    TRY(vendor_capture_begin(&links->gpus[0], error));
     enum status status = STATUS_OK;
     for (int i = 0; i < repeat && status == STATUS_OK; ++i)
         status = enqueue(links, count, error);
     enum status ended =
-        vendor.capture_end(&links->gpus[0], &links->graph, status ? &unused : error);
+        vendor_capture_end(&links->gpus[0], &links->graph, status ? &unused : error);
     TRY(status ? status : ended);
-    return vendor.graph_ready(links->graph, error);
+    return vendor_graph_ready(links->graph, error);
 }
 
 /* Times `repeat` operations. *seconds: time of one operation. */
@@ -188,16 +188,16 @@ static enum status sample(struct links *links, size_t count, int repeat, double 
     struct gpu *gpu = &links->gpus[links->from];
     const double limit = 0.1; /* s, timeout of a host that waits for a device */
     TRY(CUDA(cudaSetDevice(links->from)));
-    TRY(vendor.block(gpu, limit, error));
+    TRY(vendor_block(gpu, limit, error));
     TRY(links->shared ? meet(links, error) : STATUS_OK);
-    TRY(vendor.record(gpu, 0, error));
+    TRY(vendor_record(gpu, 0, error));
     for (int i = 0; i < (links->graph ? 1 : repeat); ++i)
-        TRY(links->graph ? vendor.graph_launch(gpu, links->graph, error)
+        TRY(links->graph ? vendor_graph_launch(gpu, links->graph, error)
                          : enqueue(links, count, error));
-    TRY(vendor.record(gpu, 1, error));
-    vendor.unblock(gpu);
-    TRY(vendor.synchronize(gpu, error));
-    TRY(vendor.elapsed(gpu, 0, 1, seconds, error));
+    TRY(vendor_record(gpu, 1, error));
+    vendor_unblock(gpu);
+    TRY(vendor_synchronize(gpu, error));
+    TRY(vendor_elapsed(gpu, 0, 1, seconds, error));
     *seconds /= repeat;
     return STATUS_OK;
 }
@@ -208,11 +208,11 @@ static enum status rehearse(struct links *links, size_t count, double *seconds, 
 {
     struct gpu *gpu = &links->gpus[links->from];
     for (int i = 0; i < 2; ++i) {
-        TRY(vendor.synchronize(gpu, error));
+        TRY(vendor_synchronize(gpu, error));
         *seconds = clock_monotonic();
         TRY(enqueue(links, count, error));
     }
-    TRY(vendor.synchronize(gpu, error));
+    TRY(vendor_synchronize(gpu, error));
     *seconds = clock_monotonic() - *seconds;
     TRY(verify(links, count, error));
     return agree(links, seconds, error);
@@ -228,8 +228,8 @@ static enum status buffers_open(struct links *links, size_t bytes, struct error 
     const int place = links->shared ? links->place : links->from;
     TRY(CUDA(cudaSetDevice(links->to)));
     TRY(CUDA(cudaMalloc(&links->received, bytes)));
-    TRY(vendor.set(&links->gpus[links->to], links->received, 0xff, bytes, error));
-    TRY(vendor.synchronize(&links->gpus[links->to], error));
+    TRY(vendor_set(&links->gpus[links->to], links->received, 0xff, bytes, error));
+    TRY(vendor_synchronize(&links->gpus[links->to], error));
     TRY(CUDA(cudaSetDevice(links->from)));
     TRY(CUDA(cudaMalloc(&links->sent, sent)));
     return CUDA(kernel_fill(PRECISION_FP32, links->sent, (int64_t)(sent / sizeof(float)),
@@ -265,7 +265,7 @@ static enum status measure(struct links *links, struct device *device, struct er
             TRY(capture(links, bytes / sizeof(float), repeat, error));
         for (int j = 0; j < SAMPLES; ++j)
             TRY(sample(links, bytes / sizeof(float), repeat, &seconds[j], error));
-        vendor.graph_drop(links->graph); /* must precede the end of the communicator */
+        vendor_graph_drop(links->graph); /* must precede the end of the communicator */
         links->graph = NULL;
         buffers_close(links);
         links->link.bytes = (double)bytes;
@@ -312,7 +312,7 @@ static enum status measure_members(struct links *links, const struct link_order 
     for (const char *at = order->peers; *at; at = *end ? end + 1 : end) {
         links->peer = -1;
         TRY(meet(links, error));
-        TRY(vendor.synchronize(&links->gpus[0], error));
+        TRY(vendor_synchronize(&links->gpus[0], error));
         links->peer = (int)strtol(at, &end, 10);
         links->link.operation = LINK_SEND_RECEIVE;
         links->link.devices = 2;
@@ -359,10 +359,10 @@ static enum status open_one(struct links *links, int i, struct error *error)
     TRY(CUDA(cudaSetDevice(i)));
     TRY(CUDA(cudaStreamCreateWithFlags(&gpu->stream, cudaStreamNonBlocking)));
     gpu->timer = timer_open();
-    TRY(gpu->timer ? vendor.reserve(gpu, 2, false, error)
+    TRY(gpu->timer ? vendor_reserve(gpu, 2, false, error)
                    : error_set(error, STATUS_SYSTEM, "no memory"));
-    TRY(vendor.block(gpu, 0, error)); /* this launch loads the blocking kernel's code */
-    return vendor.synchronize(gpu, error);
+    TRY(vendor_block(gpu, 0, error)); /* this launch loads the blocking kernel's code */
+    return vendor_synchronize(gpu, error);
 }
 
 /* Makes an id, which this process must outlive. */

@@ -80,7 +80,7 @@ static enum status known_times(void *argument, double times[PROFILER_TIMES], str
 {
     struct gpu *gpu = argument;
     void *out;
-    TRY(vendor.reserve(gpu, 2, false, error));
+    TRY(vendor_reserve(gpu, 2, false, error));
     TRY(memory_allocate((double)gpu->multiprocessors * FMA_BLOCK * sizeof(double), "a known kernel",
                         &out, error));
     enum status status = known_medians(gpu, out, times, error);
@@ -94,14 +94,14 @@ static enum status known_times(void *argument, double times[PROFILER_TIMES], str
 static enum status trial_reserve(void *argument, struct error *error)
 {
     struct gpu *gpu = argument;
-    return vendor.flush(gpu, error);
+    return vendor_flush(gpu, error);
 }
 
 static enum status trial_run(void *argument, struct error *error)
 {
     struct gpu *gpu = argument;
     TRY(CUDA(kernel_empty(gpu->stream)));
-    return vendor.synchronize(gpu, error);
+    return vendor_synchronize(gpu, error);
 }
 
 struct profiler *profile_open(struct gpu *gpu)
@@ -152,27 +152,27 @@ static enum status iteration_prepare(void *argument, struct error *error)
 {
     const struct iteration *i = argument;
     TRY(iteration_reset(i, error));
-    TRY(vendor.flush(i->gpu, error));
+    TRY(vendor_flush(i->gpu, error));
     if (!i->cold) {
         TRY(i->work->ops->iterate(i->gpu, i->work, error));
         TRY(iteration_reset(i, error));
     }
-    return vendor.synchronize(i->gpu, error);
+    return vendor_synchronize(i->gpu, error);
 }
 
 static enum status iteration_run(void *argument, struct error *error)
 {
     const struct iteration *i = argument;
     TRY(i->work->ops->iterate(i->gpu, i->work, error));
-    return vendor.synchronize(i->gpu, error);
+    return vendor_synchronize(i->gpu, error);
 }
 
 /* Blocks the device. Event 0 is pending while the device is blocked. */
 static enum status iteration_block(void *argument, struct error *error)
 {
     const struct iteration *i = argument;
-    TRY(vendor.block(i->gpu, i->block_limit, error));
-    return vendor.record(i->gpu, 0, error);
+    TRY(vendor_block(i->gpu, i->block_limit, error));
+    return vendor_record(i->gpu, 0, error);
 }
 
 /* Enqueues the iteration while the device is blocked. */
@@ -181,9 +181,9 @@ static enum status iteration_run_blocked(void *argument, struct error *error)
     struct iteration *i = argument;
     enum status status = i->work->ops->iterate(i->gpu, i->work, error);
     if (status == STATUS_OK)
-        status = vendor.pending(i->gpu, 0, &i->ahead, error);
-    vendor.unblock(i->gpu);
-    return status ? status : vendor.synchronize(i->gpu, error);
+        status = vendor_pending(i->gpu, 0, &i->ahead, error);
+    vendor_unblock(i->gpu);
+    return status ? status : vendor_synchronize(i->gpu, error);
 }
 
 /* ---- kernels ---- */
@@ -235,7 +235,7 @@ static enum status work_trace(struct profiler *profiler, struct gpu *gpu, struct
                                          iteration_block};
     struct outcome outcome;
     TRY(timing_caller(gpu, work, cold, record, error));
-    TRY(vendor.reserve(gpu, 1, false, error));
+    TRY(vendor_reserve(gpu, 1, false, error));
     iteration.block_limit = timing_block_limit(record->host_time);
     TRY(profiler_trace(profiler, &traced, &outcome, error));
     profile_release(work);

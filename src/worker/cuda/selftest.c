@@ -57,7 +57,7 @@ static enum status item_run(void *argument, struct error *error)
     cudaStream_t stream = item->test->gpu->stream;
     TRY(CUDA(item->launch(item, stream)));
     if (item->in_dram)
-        TRY(vendor.flush(item->test->gpu, error));
+        TRY(vendor_flush(item->test->gpu, error));
     return CUDA(cudaStreamSynchronize(stream));
 }
 
@@ -329,7 +329,7 @@ static enum status check_all(struct selftest *test, struct error *error)
         TRY(memory_allocate((double)largest, "the self-test", arrays[i], error));
         TRY(CUDA(cudaMemsetAsync(*arrays[i], 0, largest, test->gpu->stream)));
     }
-    TRY(vendor.synchronize(test->gpu, error));
+    TRY(vendor_synchronize(test->gpu, error));
     return check_bytes(test, largest, error);
 }
 

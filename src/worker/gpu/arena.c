@@ -20,7 +20,7 @@ static enum status memory_refuse(double bytes, const char *what, double availabl
 static enum status memory_check(double bytes, const char *what, struct error *error)
 {
     double available, total;
-    TRY(vendor.available(&available, &total, error));
+    TRY(vendor_available(&available, &total, error));
     return bytes > available ? memory_refuse(bytes, what, available, error) : STATUS_OK;
 }
 
@@ -28,10 +28,10 @@ enum status memory_allocate(double bytes, const char *what, void **memory, struc
 {
     TRY(memory_check(bytes, what, error));
     void *result = NULL;
-    enum status status = bytes > 0.0 ? vendor.allocate(bytes, &result, error) : STATUS_OK;
+    enum status status = bytes > 0.0 ? vendor_allocate(bytes, &result, error) : STATUS_OK;
     if (status == STATUS_UNSUPPORTED) {
         double available, total;
-        TRY(vendor.available(&available, &total, error));
+        TRY(vendor_available(&available, &total, error));
         return memory_refuse(bytes, what, available, error);
     }
     if (status == STATUS_OK)
@@ -92,7 +92,7 @@ void arena_trim(struct arena *arena)
         if (arena->blocks[i].used)
             arena->blocks[kept++] = arena->blocks[i];
         else
-            vendor.free(arena->blocks[i].memory);
+            vendor_free(arena->blocks[i].memory);
     arena->count = kept;
 }
 
@@ -124,7 +124,7 @@ static enum status memory_get(struct arena *arena, double bytes, const char *wha
 {
     struct error refusal;
     double available;
-    TRY(vendor.available(&available, &arena->total, error));
+    TRY(vendor_available(&available, &arena->total, error));
     block->bytes = rounded(bytes);
     if (available - block->bytes < left_for_others * arena->total)
         arena_trim(arena);
@@ -169,7 +169,7 @@ void arena_free(struct arena *arena, void *memory)
     struct error ignored; /* the next call reports a lost device */
     if (!memory)
         return;
-    (void)vendor.synchronize(arena->gpu, &ignored);
+    (void)vendor_synchronize(arena->gpu, &ignored);
     for (int i = 0; i < arena->count; ++i)
         if (arena->blocks[i].memory == memory)
             arena->blocks[i].used = false;
@@ -189,7 +189,7 @@ enum status arena_check(struct arena *arena, double bytes, const char *what, str
 enum status arena_available(const struct arena *arena, double *bytes, struct error *error)
 {
     double total;
-    TRY(vendor.available(bytes, &total, error));
+    TRY(vendor_available(bytes, &total, error));
     for (int i = 0; i < arena->count; ++i)
         *bytes += arena->blocks[i].bytes - (arena->blocks[i].used ? arena->blocks[i].requested : 0);
     return STATUS_OK;

@@ -9,7 +9,7 @@
 
 #include "base/status.h"
 
-/* Allocates memory of the current device, to be freed with vendor.free. `what` completes the
+/* Allocates memory of the current device, to be freed with vendor_free. `what` completes the
  * message "needs BYTES of device memory for WHAT, FREE are free". No bytes: NULL.
  * STATUS_UNSUPPORTED: not enough is free. */
 enum status memory_allocate(double bytes, const char *what, void **memory, struct error *error);

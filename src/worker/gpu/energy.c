@@ -38,14 +38,14 @@ static enum status run_step(struct run *run, struct error *error)
     }
     int event = (int)(run->enqueued % DEPTH);
     if (run->enqueued >= DEPTH) {
-        TRY(vendor.wait(run->gpu, event, error));
+        TRY(vendor_wait(run->gpu, event, error));
         run->done_time = clock_monotonic();
         ++run->done;
     }
     for (int i = 0; i < run->launches; ++i)
         TRY(run->load->launch(run->load->argument, error));
     ++run->enqueued;
-    return vendor.record(run->gpu, event, error);
+    return vendor_record(run->gpu, event, error);
 }
 
 /* A step of the counter. All NaN: the counter did not advance. */
@@ -59,12 +59,12 @@ static enum status tick_wait(struct run *run, double duration, struct tick *tick
                              struct error *error)
 {
     const double patience = 1.0; /* s */
-    double begin = clock_monotonic(), now = begin, last = vendor.energy(run->gpu);
+    double begin = clock_monotonic(), now = begin, last = vendor_energy(run->gpu);
     const double longest = 3.0 * run->step_time + 8e-3; /* s between two readings */
     *tick = (struct tick){NAN, NAN, NAN};
     while (now < begin + duration + patience) {
         TRY(run_step(run, error));
-        double energy = vendor.energy(run->gpu);
+        double energy = vendor_energy(run->gpu);
         double gap = clock_monotonic() - now;
         now += gap;
         if (energy > last && now >= begin + duration && gap <= longest) {
@@ -89,13 +89,13 @@ enum status energy_measure(struct gpu *gpu, const struct energy_load *load,
     struct tick first, last;
     double seconds;
     *means = (struct energy_means){NAN, NAN};
-    if (isnan(vendor.energy(gpu)))
+    if (isnan(vendor_energy(gpu)))
         return STATUS_OK;
-    TRY(vendor.reserve(gpu, DEPTH, false, error));
+    TRY(vendor_reserve(gpu, DEPTH, false, error));
     TRY(tick_wait(&run, settling, &first, error));
     const struct run begin = run;
     if (load->launch)
-        TRY(vendor.stamp(gpu, SPAN_BEGIN, error));
+        TRY(vendor_stamp(gpu, SPAN_BEGIN, error));
     TRY(tick_wait(&run, ENERGY_TIME, &last, error));
     seconds = last.time - first.time;
     while (first.error + last.error > uncertainty * seconds && seconds < longest) {
@@ -103,12 +103,12 @@ enum status energy_measure(struct gpu *gpu, const struct energy_load *load,
         seconds = last.time - first.time;
     }
     if (load->launch)
-        TRY(vendor.stamp(gpu, SPAN_END, error));
+        TRY(vendor_stamp(gpu, SPAN_END, error));
     if (first.error + last.error <= uncertainty * seconds)
         *means = (struct energy_means){(last.energy - first.energy) / seconds,
                                        (run.done_time - begin.done_time) /
                                            ((double)(run.done - begin.done) * launches)};
-    return vendor.synchronize(gpu, error);
+    return vendor_synchronize(gpu, error);
 }
 
 static const double wait_time = 8e-3; /* s */
@@ -117,8 +117,8 @@ static const double wait_time = 8e-3; /* s */
 static enum status wait_launch(void *argument, struct error *error)
 {
     struct gpu *gpu = argument;
-    TRY(vendor.block(gpu, wait_time, error));
-    return vendor.synchronize(gpu, error);
+    TRY(vendor_block(gpu, wait_time, error));
+    return vendor_synchronize(gpu, error);
 }
 
 enum status energy_rest(struct gpu *gpu, bool constant, struct resting_power *resting,
@@ -149,7 +149,7 @@ static enum status iterations_launch(void *argument, struct error *error)
 {
     const struct iterations *own = argument;
     if (own->graph)
-        return vendor.graph_launch(own->gpu, own->graph, error);
+        return vendor_graph_launch(own->gpu, own->graph, error);
     for (int i = 0; i < own->count; ++i)
         TRY(own->work->ops->iterate(own->gpu, own->work, error));
     return STATUS_OK;
@@ -164,14 +164,14 @@ enum status energy_run(struct gpu *gpu, struct work *work, bool cold, struct res
     const struct energy_load load = {iterations_launch, &own, count * record->time_median};
     struct energy_means means;
     struct error ignored;
-    if (cold || work->ops->reset || isnan(vendor.energy(gpu)))
+    if (cold || work->ops->reset || isnan(vendor_energy(gpu)))
         return STATUS_OK;
     TRY(energy_rest(gpu, false, resting, error));
     /* Work that cannot be captured in a graph may wait for the host; energy_time then shows the
      * host's pace. */
     (void)graph_of_work(gpu, work, count, &own.graph, &ignored);
     enum status status = energy_measure(gpu, &load, &means, error);
-    vendor.graph_drop(own.graph);
+    vendor_graph_drop(own.graph);
     TRY(status);
     TRY(timing_clock(gpu, &record->energy_clock, error));
     record->power = means.power;

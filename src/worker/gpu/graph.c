@@ -15,15 +15,15 @@ static enum status captured(struct gpu *gpu, gpu_enqueue *enqueue, void *argumen
 {
     struct graph *made = NULL;
     struct error refusal;
-    TRY(vendor.capture_begin(gpu, error));
+    TRY(vendor_capture_begin(gpu, error));
     enum status status = enqueue(gpu, argument, error);
-    enum status ended = vendor.capture_end(gpu, &made, &refusal);
+    enum status ended = vendor_capture_end(gpu, &made, &refusal);
     if (status == STATUS_OK && ended == STATUS_OK) {
         *graph = made;
         return STATUS_OK;
     }
-    vendor.graph_drop(made);
-    if (status == STATUS_DEVICE && vendor.synchronize(gpu, &refusal) == STATUS_DEVICE)
+    vendor_graph_drop(made);
+    if (status == STATUS_DEVICE && vendor_synchronize(gpu, &refusal) == STATUS_DEVICE)
         return status;
     if (status == STATUS_OK)
         *error = refusal;
@@ -35,9 +35,9 @@ enum status graph_capture(struct gpu *gpu, gpu_enqueue *enqueue, void *argument,
 {
     struct graph *made = NULL;
     TRY(captured(gpu, enqueue, argument, &made, error));
-    enum status status = vendor.graph_ready(made, error);
+    enum status status = vendor_graph_ready(made, error);
     if (status)
-        vendor.graph_drop(made);
+        vendor_graph_drop(made);
     else
         *graph = made;
     return status;
@@ -73,8 +73,8 @@ enum status graph_kernels(struct gpu *gpu, struct work *work, graph_kernel_visit
     enum status status = captured(gpu, iterations_enqueue, &once, &graph, error);
     if (status != STATUS_OK && status != STATUS_UNSUPPORTED)
         return status;
-    *known = status == STATUS_OK && vendor.graph_kernels(graph, visit, argument);
-    vendor.graph_drop(graph);
+    *known = status == STATUS_OK && vendor_graph_kernels(graph, visit, argument);
+    vendor_graph_drop(graph);
     return STATUS_OK;
 }
 
@@ -82,7 +82,7 @@ enum status graph_kernels(struct gpu *gpu, struct work *work, graph_kernel_visit
 
 static enum status launch_enqueue(struct gpu *gpu, void *graph, struct error *error)
 {
-    return vendor.graph_launch(gpu, graph, error);
+    return vendor_graph_launch(gpu, graph, error);
 }
 
 enum status graph_time(struct gpu *gpu, struct work *work, bool cold, double *seconds,
@@ -106,12 +106,12 @@ enum status graph_time(struct gpu *gpu, struct work *work, bool cold, double *se
         *error = refusal;
     if (status)
         return status == STATUS_DEVICE ? status : STATUS_OK;
-    status = vendor.reserve(gpu, 2, false, error);
+    status = vendor_reserve(gpu, 2, false, error);
     if (status == STATUS_OK)
-        status = vendor.graph_launch(gpu, graph, error); /* the first launch uploads the graph */
+        status = vendor_graph_launch(gpu, graph, error); /* the first launch uploads the graph */
     for (int i = 0; i < LAUNCHES && status == STATUS_OK; ++i)
         status = timing_blocked(gpu, limit, launch_enqueue, graph, &times[i], error);
-    vendor.graph_drop(graph);
+    vendor_graph_drop(graph);
     TRY(status);
     TRY(stats_compute(times, LAUNCHES, &stats, error));
     *seconds = stats.median / iterations;
@@ -133,7 +133,7 @@ static enum status replay_reset(struct gpu *gpu, struct work *work, struct error
 
 static enum status replay_iterate(struct gpu *gpu, struct work *work, struct error *error)
 {
-    return vendor.graph_launch(gpu, ((const struct replay *)work)->graph, error);
+    return vendor_graph_launch(gpu, ((const struct replay *)work)->graph, error);
 }
 
 struct evaluation {
@@ -154,16 +154,16 @@ static enum status replay_run(struct gpu *gpu, struct work *work, int64_t sample
     struct evaluation evaluation = {work->stream, samples};
     struct graph *graph = NULL;
     TRY(graph_capture(gpu, evaluation_enqueue, &evaluation, &graph, error));
-    enum status status = vendor.graph_launch(gpu, graph, error);
+    enum status status = vendor_graph_launch(gpu, graph, error);
     if (status == STATUS_OK)
-        status = vendor.synchronize(gpu, error);
-    vendor.graph_drop(graph);
+        status = vendor_synchronize(gpu, error);
+    vendor_graph_drop(graph);
     return status;
 }
 
 static enum status recapture(struct gpu *gpu, struct replay *replay, struct error *error)
 {
-    vendor.graph_drop(replay->graph);
+    vendor_graph_drop(replay->graph);
     replay->graph = NULL;
     return graph_of_work(gpu, replay->base.stream, 1, &replay->graph, error);
 }
@@ -178,7 +178,7 @@ static enum status replay_reject(struct gpu *gpu, struct work *work, struct reco
 static void replay_release(struct work *work)
 {
     struct replay *replay = (struct replay *)work;
-    vendor.graph_drop(replay->graph);
+    vendor_graph_drop(replay->graph);
     if (work->stream) {
         free(work->stream->launches);
         work->stream->ops->release(work->stream);

@@ -7,7 +7,7 @@
 
 #include "worker/gpu/work.h"
 
-/* Captures what `enqueue` enqueues, ready for vendor.graph_launch. The caller drops *graph.
+/* Captures what `enqueue` enqueues, ready for vendor_graph_launch. The caller drops *graph.
  * STATUS_UNSUPPORTED with the reason if the capture fails. */
 enum status graph_capture(struct gpu *gpu, gpu_enqueue *enqueue, void *argument,
                           struct graph **graph, struct error *error);

@@ -43,7 +43,7 @@ enum status work_create(struct gpu *gpu, const struct implementation *rows, cons
     const struct implementation *found = NULL;
     struct work *prepared = NULL, *replayed = NULL;
     TRY(implementation_find(rows, devices, config, &found, error));
-    TRY(arena_check(vendor.arena(gpu), config_cost(config).memory, "the tensors", error));
+    TRY(arena_check(vendor_arena(gpu), config_cost(config).memory, "the tensors", error));
     TRY(tensor_work_prepare(found->routine, gpu, config, seed, &prepared, record, error));
     if (config_replayed(config)) {
         enum status status = replay_create(gpu, prepared, &replayed, error);
@@ -65,7 +65,7 @@ bool work_has_room(struct gpu *gpu, const struct config *config)
     const double enough = 4.0 * 4.0 * (1 << 30), tensors = 2.0;
     double available;
     struct error unknown;
-    return arena_available(vendor.arena(gpu), &available, &unknown) == STATUS_OK &&
+    return arena_available(vendor_arena(gpu), &available, &unknown) == STATUS_OK &&
            available >= enough + tensors * config_cost(config).memory;
 }
 
@@ -83,11 +83,11 @@ enum status work_read(struct gpu *gpu, struct work *work, enum tensor tensor,
     for (int64_t i = 0; i < count; ++i)
         places[i] =
             owner->ops->element ? owner->ops->element(owner, tensor, offsets[i]) : offsets[i];
-    enum status status = arena_allocate(vendor.arena(gpu), bytes, "the comparison", &memory, error);
+    enum status status = arena_allocate(vendor_arena(gpu), bytes, "the comparison", &memory, error);
     if (status == STATUS_OK)
-        status = vendor.gather(gpu, stored, owner->ops->result(owner, tensor), places, count,
+        status = vendor_gather(gpu, stored, owner->ops->result(owner, tensor), places, count,
                                memory, values, error);
-    arena_free(vendor.arena(gpu), memory);
+    arena_free(vendor_arena(gpu), memory);
     free(places);
     return status;
 }
@@ -95,7 +95,7 @@ enum status work_read(struct gpu *gpu, struct work *work, enum tensor tensor,
 enum status work_hash(struct gpu *gpu, const struct work *work, uint64_t *hash, struct error *error)
 {
     const struct work *owner = work->stream ? work->stream : work; /* owner of the results */
-    struct arena *arena = vendor.arena(gpu);
+    struct arena *arena = vendor_arena(gpu);
     void *memory = NULL;
     uint64_t sum = 0;
     enum status status = arena_allocate(arena, sizeof sum, "the hash", &memory, error);
@@ -103,7 +103,7 @@ enum status work_hash(struct gpu *gpu, const struct work *work, uint64_t *hash, 
         const enum tensor tensor = (enum tensor)i;
         const void *data = owner->ops->result(owner, tensor);
         if (data)
-            status = vendor.hash(gpu, data, owner->ops->bytes(owner, tensor), tensor, memory, &sum,
+            status = vendor_hash(gpu, data, owner->ops->bytes(owner, tensor), tensor, memory, &sum,
                                  error);
     }
     arena_free(arena, memory);

@@ -62,13 +62,13 @@ enum status roofs_reserve(struct roofs *roofs, struct roofs_buffer *buffer, size
         return STATUS_OK;
     TRY(memory_allocate((double)bytes, "the roofs", &data, error));
     enum status status =
-        vendor.fill(roofs->gpu, PRECISION_FP32, data, (int64_t)(bytes / sizeof(float)),
+        vendor_fill(roofs->gpu, PRECISION_FP32, data, (int64_t)(bytes / sizeof(float)),
                     fill_make(1, TENSOR_INPUT, 24, 0), error);
     if (status) {
-        vendor.free(data);
+        vendor_free(data);
         return status;
     }
-    vendor.free(buffer->data);
+    vendor_free(buffer->data);
     *buffer = (struct roofs_buffer){data, bytes};
     return STATUS_OK;
 }
@@ -84,9 +84,9 @@ double run_work(const struct variant *variant)
 static enum status run_enqueue(struct roofs *roofs, const struct winner *winner, int first,
                                struct error *error)
 {
-    TRY(vendor.record(roofs->gpu, first, error));
+    TRY(vendor_record(roofs->gpu, first, error));
     TRY(winner->family->run(roofs, &winner->variant, error));
-    return vendor.record(roofs->gpu, first + 1, error);
+    return vendor_record(roofs->gpu, first + 1, error);
 }
 
 enum status run_time(struct roofs *roofs, const struct winner *winner, double *seconds,
@@ -95,8 +95,8 @@ enum status run_time(struct roofs *roofs, const struct winner *winner, double *s
     if (winner->family->time)
         return winner->family->time(roofs, &winner->variant, seconds, error);
     TRY(run_enqueue(roofs, winner, 0, error));
-    TRY(vendor.wait(roofs->gpu, 1, error));
-    return vendor.elapsed(roofs->gpu, 0, 1, seconds, error);
+    TRY(vendor_wait(roofs->gpu, 1, error));
+    return vendor_elapsed(roofs->gpu, 0, 1, seconds, error);
 }
 
 /* ---- the fastest variant ---- */
@@ -214,7 +214,7 @@ static enum status running_enqueue(void *argument, struct error *error)
 static enum status proof_run(void *argument, struct error *error)
 {
     TRY(running_enqueue(argument, error));
-    return vendor.synchronize(((const struct running *)argument)->roofs->gpu, error);
+    return vendor_synchronize(((const struct running *)argument)->roofs->gpu, error);
 }
 
 /* Runs one iteration, which leaves the caches as each later iteration finds them. */
@@ -274,7 +274,7 @@ enum status roofs_prove(struct roofs *roofs, struct profiler *profiler, struct e
     }
     if (count == 0)
         return STATUS_OK;
-    enum status status = vendor.count(profiler, QUANTITY_ALL_TENSORS, works, count, NULL, 0, values,
+    enum status status = vendor_count(profiler, QUANTITY_ALL_TENSORS, works, count, NULL, 0, values,
                                       &outcome, error);
     if (status == STATUS_DEVICE)
         return status;
@@ -294,7 +294,7 @@ enum status roofs_prove(struct roofs *roofs, struct profiler *profiler, struct e
 static enum status tune(struct roofs *roofs, const struct roof_request *request,
                         struct error *error)
 {
-    TRY(vendor.reserve(roofs->gpu, 2 * SAMPLES_MAX, false, error));
+    TRY(vendor_reserve(roofs->gpu, 2 * SAMPLES_MAX, false, error));
     for (int kind = 0; kind < ROOF_KINDS; ++kind)
         if (roof_requested(request, kind))
             TRY(kind_tune(roofs, kind, error));
@@ -327,10 +327,10 @@ void roofs_close(struct roofs *roofs)
     for (int i = 0; i < FAMILIES; ++i)
         if (families[i]->close)
             families[i]->close(roofs);
-    vendor.free(roofs->operands.data);
-    vendor.free(roofs->results.data);
+    vendor_free(roofs->operands.data);
+    vendor_free(roofs->results.data);
     for (int i = 0; i < CHAINS; ++i)
-        vendor.free(roofs->chains[i].data);
+        vendor_free(roofs->chains[i].data);
     free(roofs);
 }
 
@@ -391,18 +391,18 @@ static enum status samples_take(struct roofs *roofs, const struct winner *winner
         .throttle_reasons = &roof->throttle_reasons,
         .throttled = &roof->throttled,
     };
-    TRY(vendor.stamp(roofs->gpu, SPAN_BEGIN, error));
+    TRY(vendor_stamp(roofs->gpu, SPAN_BEGIN, error));
     roof->start_time = clock_date();
     for (int i = 0; i < count; ++i)
         if (winner->family->time)
             TRY(winner->family->time(roofs, &winner->variant, &seconds[i], error));
         else
             TRY(run_enqueue(roofs, winner, 2 * i, error));
-    TRY(vendor.stamp(roofs->gpu, SPAN_END, error));
-    vendor.conditions(roofs->gpu, 2 * count - 1, &conditions);
-    TRY(vendor.synchronize(roofs->gpu, error));
+    TRY(vendor_stamp(roofs->gpu, SPAN_END, error));
+    vendor_conditions(roofs->gpu, 2 * count - 1, &conditions);
+    TRY(vendor_synchronize(roofs->gpu, error));
     for (int i = 0; i < count && !winner->family->time; ++i)
-        TRY(vendor.elapsed(roofs->gpu, 2 * i, 2 * i + 1, &seconds[i], error));
+        TRY(vendor_elapsed(roofs->gpu, 2 * i, 2 * i + 1, &seconds[i], error));
     return timing_clock(roofs->gpu, &roof->sm_clock, error);
 }
 
@@ -449,16 +449,16 @@ static enum status window_run(struct roofs *roofs, const struct winner *winner, 
 {
     const int runs = (int)fmax(1.0, ceil(window_time / each));
     window->begin = clock_epoch();
-    TRY(vendor.stamp(roofs->gpu, SPAN_BEGIN, error));
-    TRY(vendor.record(roofs->gpu, 0, error));
+    TRY(vendor_stamp(roofs->gpu, SPAN_BEGIN, error));
+    TRY(vendor_record(roofs->gpu, 0, error));
     for (int i = 0; i < runs; ++i)
         TRY(winner->family->run(roofs, &winner->variant, error));
-    TRY(vendor.record(roofs->gpu, 1, error));
-    TRY(vendor.stamp(roofs->gpu, SPAN_END, error));
-    TRY(vendor.synchronize(roofs->gpu, error));
-    TRY(vendor.elapsed(roofs->gpu, 0, 1, &window->seconds, error));
+    TRY(vendor_record(roofs->gpu, 1, error));
+    TRY(vendor_stamp(roofs->gpu, SPAN_END, error));
+    TRY(vendor_synchronize(roofs->gpu, error));
+    TRY(vendor_elapsed(roofs->gpu, 0, 1, &window->seconds, error));
     window->work = run_work(&winner->variant) * runs;
-    window->power = vendor.power(roofs->gpu, window->begin);
+    window->power = vendor_power(roofs->gpu, window->begin);
     return timing_clock(roofs->gpu, &window->clock, error);
 }
 
@@ -499,7 +499,7 @@ static bool is_free(const struct roofs *roofs, const struct winner *winner,
     for (int i = 1; i <= few; ++i)
         if (!(fabs(last[-i].clock - winner->clock) <= same * winner->clock))
             return false;
-    return isnan(power) ? count >= WINDOWS_LEAST : !(power > over * vendor.power_limit(roofs->gpu));
+    return isnan(power) ? count >= WINDOWS_LEAST : !(power > over * vendor_power_limit(roofs->gpu));
 }
 
 /* Whether the clock is constant while the power is below its limit. */
@@ -511,7 +511,7 @@ static bool is_still(const struct roofs *roofs, const struct window *windows, in
         highest = fmax(highest, windows[i].clock);
     }
     return highest <= (1.0 + same) * lowest &&
-           !(view_of(windows, count).power > over * vendor.power_limit(roofs->gpu));
+           !(view_of(windows, count).power > over * vendor_power_limit(roofs->gpu));
 }
 
 /* Returns the largest number of windows, up to the last one, whose mean power is at the limit; 0:
@@ -519,7 +519,7 @@ static bool is_still(const struct roofs *roofs, const struct window *windows, in
  * while the power is at its limit, the device has the clock at which it will settle. */
 static int limited_windows(const struct roofs *roofs, const struct window *last, int count)
 {
-    const double limit = vendor.power_limit(roofs->gpu);
+    const double limit = vendor_power_limit(roofs->gpu);
     for (int many = count - 1; many > 0; --many) {
         const double power = view_of(last - many, many).power;
         if (power >= under * limit && power <= over * limit)
@@ -613,7 +613,7 @@ enum status roofs_measure(struct roofs *roofs, int kind, const struct roof_order
     struct roof measured = *roof;
     TRY(winner_check(roofs, kind, error));
     struct winner *winner = &roofs->winners[kind];
-    const struct theory *theory = vendor.theory(roofs->gpu);
+    const struct theory *theory = vendor_theory(roofs->gpu);
     const bool compute = roof_kinds[kind].measure == ROOF_COMPUTE;
     const bool dram = roof_kinds[kind].level == LEVEL_DRAM;
     snprintf(measured.setting, sizeof measured.setting, "%s", winner->variant.text);

@@ -22,7 +22,7 @@ static enum status tensors_create(struct gpu *gpu, const struct config *config, 
 {
     const enum precision precision = config_precision(config);
     work->base.precision = precision;
-    work->arena = vendor.arena(gpu);
+    work->arena = vendor_arena(gpu);
     work->seed = seed;
     for (int i = 0; i < TENSOR_COUNT; ++i) {
         const int64_t read = (int64_t)tensors->read[i];
@@ -33,7 +33,7 @@ static enum status tensors_create(struct gpu *gpu, const struct config *config, 
         if (read > 0) {
             TRY(arena_allocate(work->arena, (double)read * (double)element, tensor_names[i],
                                &work->input[i], error));
-            TRY(vendor.fill(gpu, work->stored[i], work->input[i], read, fill, error));
+            TRY(vendor_fill(gpu, work->stored[i], work->input[i], read, fill, error));
         }
         if (work->result_bytes[i] > 0)
             TRY(arena_allocate(work->arena, (double)work->result_bytes[i], tensor_names[i],
@@ -53,10 +53,10 @@ static enum status tensors_run(struct gpu *gpu, struct work *work, int64_t sampl
     const struct tensor_work *t = (const struct tensor_work *)work;
     (void)samples;
     if (t->intermediate)
-        TRY(vendor.set(gpu, t->intermediate, 0xff, t->intermediate_bytes, error));
+        TRY(vendor_set(gpu, t->intermediate, 0xff, t->intermediate_bytes, error));
     for (int i = 0; i < TENSOR_COUNT; ++i)
         if (t->result[i])
-            TRY(vendor.set(gpu, t->result[i], 0xff, t->result_bytes[i], error));
+            TRY(vendor_set(gpu, t->result[i], 0xff, t->result_bytes[i], error));
     return work->ops->iterate(gpu, work, error);
 }
 

@@ -35,20 +35,20 @@ static enum status pairs_measure(struct gpu *gpu, int pairs, int kernels, double
     const double limit = 0.5; /* s, far longer than the host needs */
     double seconds[PAIRS];
     struct stats stats;
-    TRY(vendor.block(gpu, limit, error));
+    TRY(vendor_block(gpu, limit, error));
     enum status status = STATUS_OK;
     for (int i = 0; i < pairs && status == STATUS_OK; ++i) {
-        status = vendor.record(gpu, 2 * i, error);
+        status = vendor_record(gpu, 2 * i, error);
         for (int j = 0; j < kernels && status == STATUS_OK; ++j)
-            status = vendor.launch_empty(gpu, error);
+            status = vendor_launch_empty(gpu, error);
         if (status == STATUS_OK)
-            status = vendor.record(gpu, 2 * i + 1, error);
+            status = vendor_record(gpu, 2 * i + 1, error);
     }
-    vendor.unblock(gpu);
+    vendor_unblock(gpu);
     TRY(status);
-    TRY(vendor.synchronize(gpu, error));
+    TRY(vendor_synchronize(gpu, error));
     for (int i = 0; i < pairs; ++i)
-        TRY(vendor.elapsed(gpu, 2 * i, 2 * i + 1, &seconds[i], error));
+        TRY(vendor_elapsed(gpu, 2 * i, 2 * i + 1, &seconds[i], error));
     TRY(stats_compute(seconds, (size_t)pairs, &stats, error));
     *median = stats.median;
     return STATUS_OK;
@@ -60,8 +60,8 @@ static enum status overhead_measure(struct gpu *gpu, double *overhead, struct er
 {
     enum { FEW_PAIRS = 5, MANY = 100 };
     double one, many;
-    TRY(vendor.reserve(gpu, 2 * PAIRS, false, error));
-    TRY(vendor.launch_empty(gpu, error)); /* loads its code before the device is blocked */
+    TRY(vendor_reserve(gpu, 2 * PAIRS, false, error));
+    TRY(vendor_launch_empty(gpu, error)); /* loads its code before the device is blocked */
     TRY(pairs_measure(gpu, PAIRS, 1, &one, error));
     TRY(pairs_measure(gpu, FEW_PAIRS, 1 + MANY, &many, error));
     *overhead = fmax(one - (many - one) / MANY, 0.0);
@@ -77,13 +77,13 @@ static enum status clock_free_measure(struct gpu *gpu, double *clock_free, struc
     const double waking = 20e-3, length = 2e-3; /* s */
     const double rise = 1.002; /* tolerance: spans of a constant clock differ by less */
     double highest = NAN;
-    TRY(vendor.delay(gpu, waking, error));
+    TRY(vendor_delay(gpu, waking, error));
     for (int i = 0, still = 0; i < MOST && still < STILL; ++i) {
         double clock;
-        TRY(vendor.stamp(gpu, SPAN_BEGIN, error));
-        TRY(vendor.delay(gpu, length, error));
-        TRY(vendor.stamp(gpu, SPAN_END, error));
-        TRY(vendor.synchronize(gpu, error));
+        TRY(vendor_stamp(gpu, SPAN_BEGIN, error));
+        TRY(vendor_delay(gpu, length, error));
+        TRY(vendor_stamp(gpu, SPAN_END, error));
+        TRY(vendor_synchronize(gpu, error));
         TRY(timing_clock(gpu, &clock, error));
         still = clock <= rise * highest ? still + 1 : 0;
         highest = fmax(highest, clock);
@@ -95,9 +95,9 @@ static enum status clock_free_measure(struct gpu *gpu, double *clock_free, struc
 /* Measures once for each open GPU. */
 static enum status calibrate(struct gpu *gpu, struct calibration *calibration, struct error *error)
 {
-    struct calibration *known = vendor.calibration(gpu), measured;
+    struct calibration *known = vendor_calibration(gpu), measured;
     if (isnan(known->overhead)) {
-        TRY(vendor.reserve(gpu, 2, false, error));
+        TRY(vendor_reserve(gpu, 2, false, error));
         TRY(clock_free_measure(gpu, &measured.clock_free, error));
         TRY(overhead_measure(gpu, &measured.overhead, error));
         *known = measured;
@@ -117,7 +117,7 @@ static double span_clock(const struct clock_span *span)
 enum status timing_clock(struct gpu *gpu, double *clock, struct error *error)
 {
     struct clock_span span;
-    TRY(vendor.span(gpu, &span, error));
+    TRY(vendor_span(gpu, &span, error));
     *clock = span_clock(&span);
     return STATUS_OK;
 }
@@ -190,22 +190,22 @@ static enum status samples_enqueue(const struct series *s, int samples, struct e
 {
     const struct work_ops *ops = s->work->ops;
     if (s->record)
-        TRY(vendor.stamp(s->gpu, SPAN_BEGIN, error));
+        TRY(vendor_stamp(s->gpu, SPAN_BEGIN, error));
     double begin = clock_monotonic();
     for (int i = 0; i < samples; ++i) {
         if (ops->reset)
             TRY(ops->reset(s->gpu, s->work, error));
         if (s->cold)
-            TRY(vendor.flush(s->gpu, error));
-        TRY(vendor.record(s->gpu, 2 * i, error));
+            TRY(vendor_flush(s->gpu, error));
+        TRY(vendor_record(s->gpu, 2 * i, error));
         for (int j = 0; j < s->iterations; ++j)
             TRY(ops->iterate(s->gpu, s->work, error));
-        TRY(vendor.record(s->gpu, 2 * i + 1, error));
+        TRY(vendor_record(s->gpu, 2 * i + 1, error));
     }
     enqueued->time = (clock_monotonic() - begin) / ((double)samples * s->iterations);
     if (s->record)
-        TRY(vendor.stamp(s->gpu, SPAN_END, error));
-    return vendor.pending(s->gpu, 0, &enqueued->ahead, error);
+        TRY(vendor_stamp(s->gpu, SPAN_END, error));
+    return vendor_pending(s->gpu, 0, &enqueued->ahead, error);
 }
 
 /* Waits for the device. *behind: the only sample ran on for a good part of its time, which shows
@@ -214,9 +214,9 @@ static enum status behind_judge(struct gpu *gpu, bool *behind, struct error *err
 {
     const double least = 0.05; /* fraction of the sample's time */
     double begin = clock_monotonic(), time;
-    TRY(vendor.synchronize(gpu, error));
+    TRY(vendor_synchronize(gpu, error));
     double lead = clock_monotonic() - begin;
-    TRY(vendor.elapsed(gpu, 0, 1, &time, error));
+    TRY(vendor_elapsed(gpu, 0, 1, &time, error));
     *behind = lead >= least * time;
     return STATUS_OK;
 }
@@ -238,12 +238,12 @@ static enum status chunk_try(const struct series *s, int left, struct chunk *chu
     int attempts = pace->given_up ? 1 : 2;
     for (int i = 0; i < attempts; ++i) {
         if (i > 0)
-            TRY(vendor.synchronize(s->gpu, error));
+            TRY(vendor_synchronize(s->gpu, error));
         *chunk = chunk_plan(pace, s->iterations, left, i);
         if (chunk->limit > 0.0)
-            TRY(vendor.block(s->gpu, chunk->limit, error));
+            TRY(vendor_block(s->gpu, chunk->limit, error));
         enum status status = samples_enqueue(s, chunk->samples, enqueued, error);
-        vendor.unblock(s->gpu);
+        vendor_unblock(s->gpu);
         TRY(status);
         if (enqueued->ahead || chunk->limit == 0.0)
             return STATUS_OK;
@@ -270,8 +270,8 @@ static enum status conditions_record(struct gpu *gpu, int last, struct record *r
         .throttle_reasons = &record->throttle_reasons,
         .throttled = &throttled,
     };
-    TRY(vendor.wait(gpu, 0, error));
-    vendor.conditions(gpu, last, &conditions);
+    TRY(vendor_wait(gpu, 0, error));
+    vendor_conditions(gpu, last, &conditions);
     return STATUS_OK;
 }
 
@@ -308,10 +308,10 @@ static enum status chunk_take(struct series *s, int left, double *seconds, int *
     if (chunk.limit == 0.0 && s->work->pace.queue_full)
         TRY(behind_judge(s->gpu, &behind, error));
     else
-        TRY(vendor.synchronize(s->gpu, error));
+        TRY(vendor_synchronize(s->gpu, error));
     for (int i = 0; i < chunk.samples; ++i) {
         double time;
-        TRY(vendor.elapsed(s->gpu, 2 * i, 2 * i + 1, &time, error));
+        TRY(vendor_elapsed(s->gpu, 2 * i, 2 * i + 1, &time, error));
         seconds[i] = time / s->iterations;
         shortest = fmin(shortest, fmax(time - overhead, time / 4) / s->iterations);
     }
@@ -319,7 +319,7 @@ static enum status chunk_take(struct series *s, int left, double *seconds, int *
     *taken = chunk.samples;
     if (s->record) {
         struct clock_span span;
-        TRY(vendor.span(s->gpu, &span, error));
+        TRY(vendor_span(s->gpu, &span, error));
         s->work->span.cycles += span.cycles;
         s->work->span.seconds += span.seconds;
     }
@@ -329,7 +329,7 @@ static enum status chunk_take(struct series *s, int left, double *seconds, int *
 static enum status series_take(struct series *s, int samples, double *seconds, struct error *error)
 {
     int most = samples < CHUNK_SAMPLES_MAX ? samples : CHUNK_SAMPLES_MAX;
-    TRY(vendor.reserve(s->gpu, 2 * most, s->cold, error));
+    TRY(vendor_reserve(s->gpu, 2 * most, s->cold, error));
     for (int done = 0, taken; done < samples; done += taken)
         TRY(chunk_take(s, samples - done, seconds + done, &taken, error));
     return STATUS_OK;
@@ -400,16 +400,16 @@ enum status timing_compare(struct gpu *gpu, struct work *work, bool cold, double
 enum status timing_blocked(struct gpu *gpu, double limit, gpu_enqueue *enqueue, void *argument,
                            double *seconds, struct error *error)
 {
-    TRY(vendor.block(gpu, limit, error));
-    enum status status = vendor.record(gpu, 0, error);
+    TRY(vendor_block(gpu, limit, error));
+    enum status status = vendor_record(gpu, 0, error);
     if (status == STATUS_OK)
         status = enqueue(gpu, argument, error);
     if (status == STATUS_OK)
-        status = vendor.record(gpu, 1, error);
-    vendor.unblock(gpu);
+        status = vendor_record(gpu, 1, error);
+    vendor_unblock(gpu);
     TRY(status);
-    TRY(vendor.synchronize(gpu, error));
-    return vendor.elapsed(gpu, 0, 1, seconds, error);
+    TRY(vendor_synchronize(gpu, error));
+    return vendor_elapsed(gpu, 0, 1, seconds, error);
 }
 
 /* ---- loops of a caller ---- */
@@ -424,12 +424,12 @@ static enum status loop_run(struct gpu *gpu, struct work *work, int iterations,
 {
     if (work->ops->reset)
         TRY(work->ops->reset(gpu, work, error));
-    TRY(vendor.synchronize(gpu, error));
+    TRY(vendor_synchronize(gpu, error));
     double begin = clock_monotonic();
     for (int i = 0; i < iterations; ++i)
         TRY(work->ops->iterate(gpu, work, error));
     times->host = (clock_monotonic() - begin) / iterations;
-    TRY(vendor.synchronize(gpu, error));
+    TRY(vendor_synchronize(gpu, error));
     times->caller = (clock_monotonic() - begin) / iterations;
     return STATUS_OK;
 }

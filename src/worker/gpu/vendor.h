@@ -1,5 +1,5 @@
-/* The functions of a vendor of GPUs that this room needs: one table, defined in the vendor's
- * folder. Each worker program links exactly one.
+/* The functions of a vendor of GPUs that this room needs, defined in the vendor's folder. Each
+ * worker program links one vendor.
  *
  * All functions act on the open GPU, which is the current device of the process, and on its one
  * stream. Enqueued operations run in order, some time after the call. A function that can fail
@@ -51,109 +51,105 @@ struct graph_kernel {
 };
 typedef void graph_kernel_visit(const struct graph_kernel *kernel, void *argument);
 
-struct gpu_vendor {
-    /* ---- memory ---- */
+/* ---- memory ---- */
 
-    /* STATUS_UNSUPPORTED: not enough memory. Callers use arena.h. */
-    enum status (*allocate)(double bytes, void **memory, struct error *error);
-    void (*free)(void *memory); /* takes NULL */
-    /* byte */
-    enum status (*available)(double *available, double *total, struct error *error);
-    struct arena *(*arena)(const struct gpu *gpu); /* memory of rows */
+/* STATUS_UNSUPPORTED: not enough memory. Callers use arena.h. */
+enum status vendor_allocate(double bytes, void **memory, struct error *error);
+void vendor_free(void *memory); /* takes NULL */
+/* byte */
+enum status vendor_available(double *available, double *total, struct error *error);
+struct arena *vendor_arena(const struct gpu *gpu); /* memory of rows */
 
-    /* Enqueues a kernel that sets the first `count` elements of `precision` to the values of
-     * fill.h. */
-    enum status (*fill)(struct gpu *gpu, enum precision precision, void *data, int64_t count,
+/* Enqueues a kernel that sets the first `count` elements of `precision` to the values of
+ * fill.h. */
+enum status vendor_fill(struct gpu *gpu, enum precision precision, void *data, int64_t count,
                         struct fill fill, struct error *error);
-    /* Enqueues setting every byte to `value`. */
-    enum status (*set)(struct gpu *gpu, void *data, int value, size_t bytes, struct error *error);
+/* Enqueues setting every byte to `value`. */
+enum status vendor_set(struct gpu *gpu, void *data, int value, size_t bytes, struct error *error);
 
-    /* Reads values[i] = data[offsets[i]] to the host and waits. `offsets` and `values` are host
-     * memory; `memory` is device memory of 16 * count bytes. */
-    enum status (*gather)(struct gpu *gpu, enum precision precision, const void *data,
+/* Reads values[i] = data[offsets[i]] to the host and waits. `offsets` and `values` are host
+ * memory; `memory` is device memory of 16 * count bytes. */
+enum status vendor_gather(struct gpu *gpu, enum precision precision, const void *data,
                           const int64_t *offsets, int64_t count, void *memory, double *values,
                           struct error *error);
 
-    /* Adds a hash of a tensor's bytes to *hash, and waits. `memory` is device memory of 8 bytes. */
-    enum status (*hash)(struct gpu *gpu, const void *data, size_t bytes, enum tensor tensor,
+/* Adds a hash of a tensor's bytes to *hash, and waits. `memory` is device memory of 8 bytes. */
+enum status vendor_hash(struct gpu *gpu, const void *data, size_t bytes, enum tensor tensor,
                         void *memory, uint64_t *hash, struct error *error);
 
-    /* ---- stream ---- */
+/* ---- stream ---- */
 
-    enum status (*synchronize)(struct gpu *gpu, struct error *error);
-    /* Makes at least `events` events, and memory for `block` and `stamp`; with `flush` also memory
-     * for the flush. */
-    enum status (*reserve)(struct gpu *gpu, int events, bool flush, struct error *error);
-    enum status (*record)(struct gpu *gpu, int event, struct error *error);
-    enum status (*wait)(struct gpu *gpu, int event, struct error *error);
-    /* Sets *pending if the device has not yet reached a recorded event. */
-    enum status (*pending)(struct gpu *gpu, int event, bool *pending, struct error *error);
-    /* s between two events that the device has reached. */
-    enum status (*elapsed)(struct gpu *gpu, int first, int second, double *seconds,
+enum status vendor_synchronize(struct gpu *gpu, struct error *error);
+/* Makes at least `events` events, and memory for `block` and `stamp`; with `flush` also memory
+ * for the flush. */
+enum status vendor_reserve(struct gpu *gpu, int events, bool flush, struct error *error);
+enum status vendor_record(struct gpu *gpu, int event, struct error *error);
+enum status vendor_wait(struct gpu *gpu, int event, struct error *error);
+/* Sets *pending if the device has not yet reached a recorded event. */
+enum status vendor_pending(struct gpu *gpu, int event, bool *pending, struct error *error);
+/* s between two events that the device has reached. */
+enum status vendor_elapsed(struct gpu *gpu, int first, int second, double *seconds,
                            struct error *error);
 
-    /* Enqueues a blocking kernel, which ends when the host calls `unblock`, or after `limit` s.
-     * While an event recorded behind the blocking kernel is pending, the device has begun nothing
-     * that follows. Before `unblock` the host must not wait for the device, and must not launch a
-     * kernel for the first time: its code may be loaded only while the device is idle. */
-    enum status (*block)(struct gpu *gpu, double limit, struct error *error);
-    void (*unblock)(struct gpu *gpu); /* ends all blocking kernels, if there are any */
+/* Enqueues a blocking kernel, which ends when the host calls `unblock`, or after `limit` s.
+ * While an event recorded behind the blocking kernel is pending, the device has begun nothing
+ * that follows. Before `unblock` the host must not wait for the device, and must not launch a
+ * kernel for the first time: its code may be loaded only while the device is idle. */
+enum status vendor_block(struct gpu *gpu, double limit, struct error *error);
+void vendor_unblock(struct gpu *gpu); /* ends all blocking kernels, if there are any */
 
-    enum status (*launch_empty)(struct gpu *gpu, struct error *error); /* a kernel without work */
-    /* Enqueues one thread that waits. */
-    enum status (*delay)(struct gpu *gpu, double seconds, struct error *error);
+enum status vendor_launch_empty(struct gpu *gpu, struct error *error); /* a kernel without work */
+/* Enqueues one thread that waits. */
+enum status vendor_delay(struct gpu *gpu, double seconds, struct error *error);
 
-    /* Enqueues a kernel that evicts everything else from the last-level cache, and leaves no line
-     * there that must still be written to device memory. */
-    enum status (*flush)(struct gpu *gpu, struct error *error);
+/* Enqueues a kernel that evicts everything else from the last-level cache, and leaves no line
+ * there that must still be written to device memory. */
+enum status vendor_flush(struct gpu *gpu, struct error *error);
 
-    /* Enqueues a reading of all multiprocessors' clocks, for one end of a span. */
-    enum status (*stamp)(struct gpu *gpu, enum span_end end, struct error *error);
-    /* Reads the last span, whose end the device has reached. */
-    enum status (*span)(struct gpu *gpu, struct clock_span *span, struct error *error);
-    /* Returns the place where timing.c keeps the calibration of this GPU; NaN at first. */
-    struct calibration *(*calibration)(const struct gpu *gpu);
+/* Enqueues a reading of all multiprocessors' clocks, for one end of a span. */
+enum status vendor_stamp(struct gpu *gpu, enum span_end end, struct error *error);
+/* Reads the last span, whose end the device has reached. */
+enum status vendor_span(struct gpu *gpu, struct clock_span *span, struct error *error);
+/* Returns the place where timing.c keeps the calibration of this GPU; NaN at first. */
+struct calibration *vendor_calibration(const struct gpu *gpu);
 
-    /* ---- graphs: callers use graph.h ---- */
+/* ---- graphs: callers use graph.h ---- */
 
-    enum status (*capture_begin)(struct gpu *gpu, struct error *error);
-    /* Ends a capture, whatever happened in it, and clears its errors. STATUS_UNSUPPORTED with the
-     * reason if nothing was captured. */
-    enum status (*capture_end)(struct gpu *gpu, struct graph **graph, struct error *error);
-    /* Calls visit() for each kernel, in no order, before graph_ready. Returns false if some kernel
-     * is unknown. */
-    bool (*graph_kernels)(const struct graph *graph, graph_kernel_visit *visit, void *argument);
-    /* Makes the graph executable. */
-    enum status (*graph_ready)(struct graph *graph, struct error *error);
-    enum status (*graph_launch)(struct gpu *gpu, const struct graph *graph, struct error *error);
-    void (*graph_drop)(struct graph *graph); /* not allowed while the graph runs; takes NULL */
+enum status vendor_capture_begin(struct gpu *gpu, struct error *error);
+/* Ends a capture, whatever happened in it, and clears its errors. STATUS_UNSUPPORTED with the
+ * reason if nothing was captured. */
+enum status vendor_capture_end(struct gpu *gpu, struct graph **graph, struct error *error);
+/* Calls visit() for each kernel, in no order, before graph_ready. Returns false if some kernel
+ * is unknown. */
+bool vendor_graph_kernels(const struct graph *graph, graph_kernel_visit *visit, void *argument);
+/* Makes the graph executable. */
+enum status vendor_graph_ready(struct graph *graph, struct error *error);
+enum status vendor_graph_launch(struct gpu *gpu, const struct graph *graph, struct error *error);
+void vendor_graph_drop(struct graph *graph); /* not allowed while the graph runs; takes NULL */
 
-    /* ---- sensors ---- */
+/* ---- sensors ---- */
 
-    /* Reads clocks, temperature and throttle reasons. Throttle reasons of an idle device say
-     * nothing about the work, so they count only if the event `last` was pending when they were
-     * read. Unreadable values stay as they were. */
-    void (*conditions)(struct gpu *gpu, int last, const struct conditions *conditions);
-    /* Returns the mean power, W, of a load that began at `since` (s since 1970-01-01T00:00:00Z) and
-     * has just ended; NaN if the load was too short for the sensor, or without a sensor. */
-    double (*power)(struct gpu *gpu, double since);
-    double (*energy)(struct gpu *gpu); /* J since some time in the past; NaN: no counter */
+/* Reads clocks, temperature and throttle reasons. Throttle reasons of an idle device say
+ * nothing about the work, so they count only if the event `last` was pending when they were
+ * read. Unreadable values stay as they were. */
+void vendor_conditions(struct gpu *gpu, int last, const struct conditions *conditions);
+/* Returns the mean power, W, of a load that began at `since` (s since 1970-01-01T00:00:00Z) and
+ * has just ended; NaN if the load was too short for the sensor, or without a sensor. */
+double vendor_power(struct gpu *gpu, double since);
+double vendor_energy(struct gpu *gpu); /* J since some time in the past; NaN: no counter */
 
-    /* ---- properties ---- */
+/* ---- properties ---- */
 
-    const struct theory *(*theory)(const struct gpu *gpu);
-    double (*power_limit)(const struct gpu *gpu); /* W; NaN: unknown */
+const struct theory *vendor_theory(const struct gpu *gpu);
+double vendor_power_limit(const struct gpu *gpu); /* W; NaN: unknown */
 
-    /* ---- counters ---- */
+/* ---- counters ---- */
 
-    /* Counts pieces of work in one collection: values[i] belongs to works[i]; with `launches` to
-     * the launches of the works, for `room` of them at most. `tensors` is a set of tensor
-     * quantities, see quantity_tensor(). *outcome (enum counted) says why nothing was counted. The
-     * status is STATUS_OK, STATUS_DEVICE, or that of a failed work. */
-    enum status (*count)(struct profiler *profiler, unsigned tensors,
+/* Counts pieces of work in one collection: values[i] belongs to works[i]; with `launches` to
+ * the launches of the works, for `room` of them at most. `tensors` is a set of tensor
+ * quantities, see quantity_tensor(). *outcome (enum counted) says why nothing was counted. The
+ * status is STATUS_OK, STATUS_DEVICE, or that of a failed work. */
+enum status vendor_count(struct profiler *profiler, unsigned tensors,
                          const struct profiled_work *works, size_t count, const size_t *launches,
                          size_t room, double (*values)[QUANTITY_COUNT], struct outcome *outcome,
                          struct error *error);
-};
-
-extern const struct gpu_vendor vendor;

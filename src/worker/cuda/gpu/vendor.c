@@ -14,7 +14,7 @@
 
 /* ---- memory ---- */
 
-static enum status allocate(double bytes, void **memory, struct error *error)
+enum status vendor_allocate(double bytes, void **memory, struct error *error)
 {
     void *allocated = NULL;
     TRY(CUDA(cudaMalloc(&allocated, (size_t)bytes)));
@@ -22,12 +22,12 @@ static enum status allocate(double bytes, void **memory, struct error *error)
     return STATUS_OK;
 }
 
-static void memory_free(void *memory)
+void vendor_free(void *memory)
 {
     cudaFree(memory);
 }
 
-static enum status available(double *available_bytes, double *total_bytes, struct error *error)
+enum status vendor_available(double *available_bytes, double *total_bytes, struct error *error)
 {
     size_t free_now, total;
     TRY(CUDA(cudaMemGetInfo(&free_now, &total)));
@@ -36,23 +36,23 @@ static enum status available(double *available_bytes, double *total_bytes, struc
     return STATUS_OK;
 }
 
-static struct arena *arena_of(const struct gpu *gpu)
+struct arena *vendor_arena(const struct gpu *gpu)
 {
     return gpu->arena;
 }
 
-static enum status fill(struct gpu *gpu, enum precision precision, void *data, int64_t count,
+enum status vendor_fill(struct gpu *gpu, enum precision precision, void *data, int64_t count,
                         struct fill values, struct error *error)
 {
     return CUDA(kernel_fill(precision, data, count, values, 0, gpu->stream));
 }
 
-static enum status set(struct gpu *gpu, void *data, int value, size_t bytes, struct error *error)
+enum status vendor_set(struct gpu *gpu, void *data, int value, size_t bytes, struct error *error)
 {
     return CUDA(cudaMemsetAsync(data, value, bytes, gpu->stream));
 }
 
-static enum status gather(struct gpu *gpu, enum precision precision, const void *data,
+enum status vendor_gather(struct gpu *gpu, enum precision precision, const void *data,
                           const int64_t *offsets, int64_t count, void *memory, double *values,
                           struct error *error)
 {
@@ -64,7 +64,7 @@ static enum status gather(struct gpu *gpu, enum precision precision, const void 
     return CUDA(cudaStreamSynchronize(gpu->stream));
 }
 
-static enum status hash(struct gpu *gpu, const void *data, size_t bytes, enum tensor tensor,
+enum status vendor_hash(struct gpu *gpu, const void *data, size_t bytes, enum tensor tensor,
                         void *memory, uint64_t *hash, struct error *error)
 {
     uint64_t own;
@@ -78,17 +78,17 @@ static enum status hash(struct gpu *gpu, const void *data, size_t bytes, enum te
 
 /* ---- stream ---- */
 
-static enum status synchronize(struct gpu *gpu, struct error *error)
+enum status vendor_synchronize(struct gpu *gpu, struct error *error)
 {
     return CUDA(cudaStreamSynchronize(gpu->stream));
 }
 
-static enum status launch_empty(struct gpu *gpu, struct error *error)
+enum status vendor_launch_empty(struct gpu *gpu, struct error *error)
 {
     return CUDA(kernel_empty(gpu->stream));
 }
 
-static enum status delay(struct gpu *gpu, double seconds, struct error *error)
+enum status vendor_delay(struct gpu *gpu, double seconds, struct error *error)
 {
     return CUDA(kernel_delay(seconds, gpu->stream));
 }
@@ -111,11 +111,11 @@ struct timer {
 
 /* Unified addressing maps `released` to the same address on the device. The flush reads twice the
  * size of the cache. */
-static enum status reserve(struct gpu *gpu, int count, bool flushed, struct error *error)
+enum status vendor_reserve(struct gpu *gpu, int count, bool flushed, struct error *error)
 {
     struct timer *timer = gpu->timer;
     void *memory;
-    if (count > timer->event_count) {
+    if (count > 0 && count > timer->event_count) {
         cudaEvent_t *events = realloc(timer->events, (size_t)count * sizeof *events);
         if (!events)
             return error_set(error, STATUS_FAILED, "no memory for %d events", count);
@@ -142,17 +142,17 @@ static enum status reserve(struct gpu *gpu, int count, bool flushed, struct erro
     return CUDA(cudaMemsetAsync(timer->flush, 0, timer->flush_bytes, gpu->stream));
 }
 
-static enum status record(struct gpu *gpu, int event, struct error *error)
+enum status vendor_record(struct gpu *gpu, int event, struct error *error)
 {
     return CUDA(cudaEventRecord(gpu->timer->events[event], gpu->stream));
 }
 
-static enum status await(struct gpu *gpu, int event, struct error *error)
+enum status vendor_wait(struct gpu *gpu, int event, struct error *error)
 {
     return CUDA(cudaEventSynchronize(gpu->timer->events[event]));
 }
 
-static enum status pending(struct gpu *gpu, int event, bool *is_pending, struct error *error)
+enum status vendor_pending(struct gpu *gpu, int event, bool *is_pending, struct error *error)
 {
     cudaError_t code = cudaEventQuery(gpu->timer->events[event]);
     *is_pending = code == cudaErrorNotReady;
@@ -162,7 +162,7 @@ static enum status pending(struct gpu *gpu, int event, bool *is_pending, struct 
     return STATUS_OK;
 }
 
-static enum status elapsed(struct gpu *gpu, int first, int second, double *seconds,
+enum status vendor_elapsed(struct gpu *gpu, int first, int second, double *seconds,
                            struct error *error)
 {
     const cudaEvent_t *events = gpu->timer->events;
@@ -172,25 +172,25 @@ static enum status elapsed(struct gpu *gpu, int first, int second, double *secon
     return STATUS_OK;
 }
 
-static enum status block(struct gpu *gpu, double limit, struct error *error)
+enum status vendor_block(struct gpu *gpu, double limit, struct error *error)
 {
     struct timer *timer = gpu->timer;
     ++timer->ticket;
     return CUDA(kernel_block(timer->released, timer->ticket, limit, gpu->stream));
 }
 
-static void unblock(struct gpu *gpu)
+void vendor_unblock(struct gpu *gpu)
 {
     *gpu->timer->released = gpu->timer->ticket;
 }
 
-static enum status flush_cache(struct gpu *gpu, struct error *error)
+enum status vendor_flush(struct gpu *gpu, struct error *error)
 {
-    TRY(reserve(gpu, 0, true, error));
+    TRY(vendor_reserve(gpu, 0, true, error));
     return CUDA(kernel_read(gpu->timer->flush, gpu->timer->flush_bytes, gpu->stream));
 }
 
-static enum status stamp(struct gpu *gpu, enum span_end end, struct error *error)
+enum status vendor_stamp(struct gpu *gpu, enum span_end end, struct error *error)
 {
     struct clock_stamp *stamps = gpu->timer->stamps + end * CLOCK_STAMPS;
     int blocks = 2 * gpu->multiprocessors; /* more blocks than multiprocessors, so some share one */
@@ -198,7 +198,7 @@ static enum status stamp(struct gpu *gpu, enum span_end end, struct error *error
     return CUDA(kernel_clock(stamps, blocks, gpu->stream));
 }
 
-static enum status span(struct gpu *gpu, struct clock_span *span, struct error *error)
+enum status vendor_span(struct gpu *gpu, struct clock_span *span, struct error *error)
 {
     struct clock_stamp stamps[2][CLOCK_STAMPS];
     struct clock_span sum = {0.0, 0.0};
@@ -245,7 +245,7 @@ struct graph {
     cudaGraphExec_t executable; /* NULL before graph_ready */
 };
 
-static void graph_drop(struct graph *graph)
+void vendor_graph_drop(struct graph *graph)
 {
     if (!graph)
         return;
@@ -256,12 +256,12 @@ static void graph_drop(struct graph *graph)
     free(graph);
 }
 
-static enum status capture_begin(struct gpu *gpu, struct error *error)
+enum status vendor_capture_begin(struct gpu *gpu, struct error *error)
 {
     return CUDA(cudaStreamBeginCapture(gpu->stream, cudaStreamCaptureModeRelaxed));
 }
 
-static enum status capture_end(struct gpu *gpu, struct graph **graph, struct error *error)
+enum status vendor_capture_end(struct gpu *gpu, struct graph **graph, struct error *error)
 {
     cudaGraph_t captured = NULL;
     struct graph *made = calloc(1, sizeof *made);
@@ -279,7 +279,7 @@ static enum status capture_end(struct gpu *gpu, struct graph **graph, struct err
                      ended != cudaSuccess ? cudaGetErrorString(ended) : "nothing was captured");
 }
 
-static enum status graph_ready(struct graph *graph, struct error *error)
+enum status vendor_graph_ready(struct graph *graph, struct error *error)
 {
     TRY(CUDA(cudaGraphInstantiate(&graph->executable, graph->captured, 0)));
     cudaGraphDestroy(graph->captured);
@@ -287,7 +287,7 @@ static enum status graph_ready(struct graph *graph, struct error *error)
     return STATUS_OK;
 }
 
-static enum status graph_launch(struct gpu *gpu, const struct graph *graph, struct error *error)
+enum status vendor_graph_launch(struct gpu *gpu, const struct graph *graph, struct error *error)
 {
     return CUDA(cudaGraphLaunch(graph->executable, gpu->stream));
 }
@@ -346,7 +346,7 @@ static bool node_visit(const struct driver *driver, CUgraphNode node, graph_kern
     return true;
 }
 
-static bool graph_kernels(const struct graph *graph, graph_kernel_visit *visit, void *argument)
+bool vendor_graph_kernels(const struct graph *graph, graph_kernel_visit *visit, void *argument)
 {
     struct driver driver;
     size_t count = 0;
@@ -360,71 +360,42 @@ static bool graph_kernels(const struct graph *graph, graph_kernel_visit *visit, 
     return known;
 }
 
-static struct calibration *calibration(const struct gpu *gpu)
+struct calibration *vendor_calibration(const struct gpu *gpu)
 {
     return &gpu->timer->calibration;
 }
 
 /* ---- sensors ---- */
 
-static void conditions(struct gpu *gpu, int last, const struct conditions *seen)
+void vendor_conditions(struct gpu *gpu, int last, const struct conditions *seen)
 {
     nvml_sample(gpu->nvml, gpu->timer->events[last], seen);
 }
 
-static double power(struct gpu *gpu, double since)
+double vendor_power(struct gpu *gpu, double since)
 {
     return nvml_power(gpu->nvml, since);
 }
 
-static double energy(struct gpu *gpu)
+double vendor_energy(struct gpu *gpu)
 {
     return nvml_energy(gpu->nvml);
 }
 
-static const struct theory *theory(const struct gpu *gpu)
+const struct theory *vendor_theory(const struct gpu *gpu)
 {
     return &gpu->theory;
 }
 
-static double power_limit(const struct gpu *gpu)
+double vendor_power_limit(const struct gpu *gpu)
 {
     return gpu->power_limit;
 }
 
-const struct gpu_vendor vendor = {
-    .allocate = allocate,
-    .free = memory_free,
-    .available = available,
-    .arena = arena_of,
-    .fill = fill,
-    .set = set,
-    .gather = gather,
-    .hash = hash,
-    .synchronize = synchronize,
-    .reserve = reserve,
-    .record = record,
-    .wait = await,
-    .pending = pending,
-    .elapsed = elapsed,
-    .block = block,
-    .unblock = unblock,
-    .flush = flush_cache,
-    .stamp = stamp,
-    .span = span,
-    .launch_empty = launch_empty,
-    .delay = delay,
-    .calibration = calibration,
-    .capture_begin = capture_begin,
-    .capture_end = capture_end,
-    .graph_kernels = graph_kernels,
-    .graph_ready = graph_ready,
-    .graph_launch = graph_launch,
-    .graph_drop = graph_drop,
-    .conditions = conditions,
-    .power = power,
-    .energy = energy,
-    .theory = theory,
-    .power_limit = power_limit,
-    .count = profiler_count,
-};
+enum status vendor_count(struct profiler *profiler, unsigned tensors,
+                         const struct profiled_work *works, size_t count, const size_t *launches,
+                         size_t room, double (*values)[QUANTITY_COUNT], struct outcome *outcome,
+                         struct error *error)
+{
+    return profiler_count(profiler, tensors, works, count, launches, room, values, outcome, error);
+}

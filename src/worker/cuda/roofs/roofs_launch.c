@@ -68,15 +68,15 @@ static enum status gap_time(struct roofs *roofs, const struct launch_variant *va
     double *known = &roofs->launches->enqueueing[variant->graph];
     TRY(CUDA(kernel_delay(*known > 0.0 ? patience * *known : enqueueing, gpu->stream)));
     const double begin = clock_monotonic();
-    TRY(vendor.record(gpu, 0, error));
+    TRY(vendor_record(gpu, 0, error));
     if (variant->graph)
-        TRY(vendor.graph_launch(gpu, roofs->launches->graphs[variant->launched], error));
+        TRY(vendor_graph_launch(gpu, roofs->launches->graphs[variant->launched], error));
     else
         TRY(chain_enqueue(gpu, &chain, error));
-    TRY(vendor.record(gpu, 1, error));
+    TRY(vendor_record(gpu, 1, error));
     *known = fmin(fmax(*known / 2.0, clock_monotonic() - begin), enqueueing / patience);
-    TRY(vendor.wait(gpu, 1, error));
-    return vendor.elapsed(gpu, 0, 1, seconds, error);
+    TRY(vendor_wait(gpu, 1, error));
+    return vendor_elapsed(gpu, 0, 1, seconds, error);
 }
 
 /* The queue is empty and has room for these launches, so the host never waits. */
@@ -87,7 +87,7 @@ static enum status host_time(struct roofs *roofs, const struct launch_variant *v
     double begin = clock_monotonic();
     TRY(chain_enqueue(roofs->gpu, &chain, error));
     *seconds = clock_monotonic() - begin;
-    return vendor.synchronize(roofs->gpu, error);
+    return vendor_synchronize(roofs->gpu, error);
 }
 
 static enum status latency_time(struct roofs *roofs, const struct launch_variant *variant,
@@ -96,7 +96,7 @@ static enum status latency_time(struct roofs *roofs, const struct launch_variant
     double begin = clock_monotonic();
     for (int i = 0; i < variant->count; ++i) {
         TRY(launch(roofs, variant->launched, i, error));
-        TRY(vendor.synchronize(roofs->gpu, error));
+        TRY(vendor_synchronize(roofs->gpu, error));
     }
     *seconds = clock_monotonic() - begin;
     return STATUS_OK;
@@ -161,7 +161,7 @@ static void launch_close(struct roofs *roofs)
     if (!launches)
         return;
     for (int i = 0; i < LAUNCHED_KINDS; ++i)
-        vendor.graph_drop(launches->graphs[i]);
+        vendor_graph_drop(launches->graphs[i]);
     cudaFree(launches->numbers.data);
     free(launches);
     roofs->launches = NULL;
