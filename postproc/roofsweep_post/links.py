@@ -4,6 +4,8 @@ A slow end makes all its pairs slow. So the value of an end is that of its best 
 other. A pair is slow by itself if it is slow and neither of its ends is. An operation of all devices has one end, its
 node."""
 
+from collections import Counter
+
 import numpy as np
 import pandas
 
@@ -15,6 +17,7 @@ from .texts import listed, share
 VALUES = {"bandwidth": "B/s", "latency": "s"}  # of the largest size, and the time of the smallest size
 WORDS = {"link", "copy", "all-reduce", "all-gather", "send-receive", "of", "on", "with", "a", "node", "nodes", *VALUES}
 PAIR = ["file", "place", "place_to", "name", "one", "other"]
+HOSTS = ("node_hostname", "device_hostname", "device_model")
 BETWEEN = "with a node"  # end of the names of links between two nodes
 SWAPPED = {"one": "other", "place": "place_to", "hostname": "hostname_to"}
 SWAPPED |= {there: here for here, there in SWAPPED.items()}
@@ -26,13 +29,14 @@ def sizes_of(data):
     found = flat(data, "link").rename(columns=lambda name: name.removeprefix("link_"))
     found = found[(found["node"] >= 0) & (found[["time", "bandwidth", "bytes"]] > 0).all(axis=1)]
     hosts = [*data["node_hostname"].values, ""]
+    first = {host: place for place, host in reversed([*enumerate(hosts)])}
     host, to = (found[name].fillna(-1).astype(int).map(hosts.__getitem__) for name in ("node", "node_to"))
     copy, name = found["from"] != "", "link " + found["operation"]
     group = name + found["devices"].map(" of {:.0f}".format)
     group += found["nodes"].map(" on {:.0f} nodes".format).where(found["nodes"] > 1, "")
     return found.assign(
-        place=host.map(hosts.index),
-        place_to=to.map(hosts.index),
+        place=host.map(first),
+        place_to=to.map(first),
         name=name.where(copy, (name + " " + BETWEEN).where(to != "", group)),
         one=found["from"].where(copy, host),
         other=found["to"].where(copy, to),
@@ -112,29 +116,28 @@ def verdicts_of(files, found, *how):
     if found.empty:
         return []
     made, best = [], ends(found)
-    of_ends, of_pairs = judge(found, best, *how)
     best = best.assign(kind=best["key"].str.replace(r" of \d+", "", regex=True))
+    tables = [own[own["limit"].notna()] for own in judge(found, best, *how)]
+    lines = [{key: own.to_dict("records") for key, own in table.groupby(["file", "hostname"])} for table in tables]
     within = best[~best["name"].str.contains("node")]
+    has = {key: set(own) for key, own in within.groupby(["file", "hostname"])["kind"]}
+    alike = {key: [*dict.fromkeys(own)] for key, own in within.groupby(["file", "model"])["kind"]}
     for number in range(len(files) > 1, len(files)):
-        hosts = files[number]["device_hostname"].values
-        here = within[within["file"] == number]
-        for host in dict.fromkeys(hosts):
-            place = list(files[number]["node_hostname"].values).index(host)
-            model = files[number]["device_model"].values[list(hosts).index(host)]
-            verdict = verdicts.Verdict(f"{number + 1}#{place} {host}, links", "", model, host)
-            for lines in (of_ends, of_pairs):
-                own = lines[(lines["file"] == number) & (lines["hostname"] == host) & lines["limit"].notna()]
-                for line in own.to_dict("records"):
-                    add_line(verdict, line)
-            has = set(here["kind"][here["hostname"] == host])
-            before = within["kind"][(within["file"] == 0) & (within["hostname"] == host)] if number else []
+        names, hosts, models = (files[number][name].values for name in HOSTS)
+        places = {host: place for place, host in reversed([*enumerate(names)])}
+        counts = Counter(hosts)
+        for host, model in reversed(dict(zip(hosts[::-1], models[::-1])).items()):
+            verdict = verdicts.Verdict(f"{number + 1}#{places[host]} {host}, links", "", model, host)
+            for line in [line for own in lines for line in own.get((number, host), [])]:
+                add_line(verdict, line)
+            there = has.get((number, host), set())
             for word, wanted, by in (
-                ("fail", here["kind"][here["model"] == model], "other nodes of the file have"),
-                ("inconclusive", before, "the reference has"),
+                ("fail", alike.get((number, model), ()), "other nodes of the file have"),
+                ("inconclusive", sorted(has.get((0, host), ())) if number else (), "the reference has"),
             ):
-                lacks = [kind for kind in dict.fromkeys(wanted) if kind not in has]
-                has |= set(lacks)
-                if lacks and (hosts == host).sum() > 1:
+                lacks = [kind for kind in wanted if kind not in there]
+                there = there | {*lacks}
+                if lacks and counts[host] > 1:
                     why = f"{len(lacks)} links not measured, which {by}: {listed(lacks, 2)}"
                     verdict.add("missing links", why, word, value=float(len(lacks)), limit=0.0)
             made += [verdict] if verdict.checks else []
