@@ -76,7 +76,6 @@ struct nvml_event { /* nvmlEventData_t */
     F(count, "nvmlDeviceGetCount_v2", unsigned *count)                                             \
     F(by_index, "nvmlDeviceGetHandleByIndex_v2", unsigned index, nvml_device *device)              \
     F(uuid, "nvmlDeviceGetUUID", nvml_device, char *text, unsigned size)                           \
-    F(name, "nvmlDeviceGetName", nvml_device, char *text, unsigned size)                           \
     F(pci, "nvmlDeviceGetPciInfo_v3", nvml_device, struct nvml_pci *pci)                           \
     F(driver, "nvmlSystemGetDriverVersion", char *text, unsigned size)                             \
     F(clock, "nvmlDeviceGetClockInfo", nvml_device, int domain, unsigned *mhz)                     \
@@ -194,10 +193,9 @@ void nvml_close(struct nvml *nvml)
  * if all are of one model. Returns 0 if they are not, or if one has MIG. */
 static int list_all(const struct nvml *nvml, struct visible_gpu gpus[VISIBLE_MAX])
 {
-    unsigned all, mig, pending;
-    char first[96] = "", name[96];
+    unsigned all, mig, pending, model = 0;
     int count = 0, place;
-    if (!nvml || !nvml->count || !nvml->by_index || !nvml->uuid || !nvml->name || !nvml->pci ||
+    if (!nvml || !nvml->count || !nvml->by_index || !nvml->uuid || !nvml->pci ||
         nvml->count(&all) != 0)
         return 0;
     for (unsigned i = 0; i < all; ++i) {
@@ -207,12 +205,11 @@ static int list_all(const struct nvml *nvml, struct visible_gpu gpus[VISIBLE_MAX
         const int status = nvml->by_index(i, &device);
         if (status == NO_PERMISSION)
             continue;
-        if (status != 0 || count == VISIBLE_MAX || nvml->name(device, name, sizeof name) != 0 ||
-            nvml->uuid(device, gpu.uuid, sizeof gpu.uuid) != 0 || nvml->pci(device, &pci) != 0 ||
-            (nvml->mig && nvml->mig(device, &mig, &pending) == 0 && mig) ||
-            (count > 0 && strcmp(name, first) != 0))
+        if (status != 0 || count == VISIBLE_MAX || nvml->pci(device, &pci) != 0 ||
+            nvml->uuid(device, gpu.uuid, sizeof gpu.uuid) != 0 || (count > 0 && pci.id != model) ||
+            (nvml->mig && nvml->mig(device, &mig, &pending) == 0 && mig))
             return 0;
-        memcpy(first, name, sizeof first);
+        model = pci.id;
         gpu.address = (int)(pci.domain << 16 | pci.bus << 8 | pci.device);
         for (place = count++; place > 0 && gpus[place - 1].address > gpu.address; --place)
             gpus[place] = gpus[place - 1];

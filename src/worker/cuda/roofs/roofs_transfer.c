@@ -10,34 +10,25 @@
 static const size_t copied = (size_t)32 << 20;
 enum { IN_A_ROW = 4 };
 
-static const struct direction {
-    enum roof_id roof;
-    const char *what;
-} directions[] = {
-    {ROOF_HOST_TO_DEVICE, "from pinned memory"},
-    {ROOF_DEVICE_TO_HOST, "to pinned memory"},
-};
-
+/* The row of a direction is that of roof_kinds. */
 static const void *transfer_row(struct roofs *roofs, int kind, int n)
 {
     (void)roofs;
-    for (size_t i = 0; n == 0 && i < sizeof directions / sizeof *directions; ++i)
-        if (directions[i].roof == (enum roof_id)kind)
-            return &directions[i];
-    return NULL;
+    return n == 0 && roof_kinds[kind].requested_by == offsetof(struct roof_request, transfer)
+               ? &roof_kinds[kind]
+               : NULL;
 }
 
 /* The first copy goes to the host, so that both sides hold random numbers. */
 static enum status transfer_prepare(struct roofs *roofs, int kind, const void *row, int choice,
                                     struct variant *variant, struct error *error)
 {
-    const struct direction *direction = row;
     void *host;
-    (void)kind, (void)choice;
+    (void)choice;
     *variant = (struct variant){
-        .row = direction, .bytes = copied, .iterations = IN_A_ROW, .work = (double)copied};
-    snprintf(variant->text, sizeof variant->text, "%d x %zu MiB %s", IN_A_ROW, copied >> 20,
-             direction->what);
+        .row = row, .bytes = copied, .iterations = IN_A_ROW, .work = (double)copied};
+    snprintf(variant->text, sizeof variant->text, "%d x %zu MiB %s pinned memory", IN_A_ROW,
+             copied >> 20, kind == ROOF_DEVICE_TO_HOST ? "to" : "from");
     TRY(roofs_reserve(roofs, &roofs->results, copied, error));
     if (roofs->host)
         return STATUS_OK;
@@ -50,14 +41,14 @@ static enum status transfer_prepare(struct roofs *roofs, int kind, const void *r
 static enum status transfer_run(struct roofs *roofs, const struct variant *variant,
                                 struct error *error)
 {
-    const enum roof_id roof = ((const struct direction *)variant->row)->roof;
-    const bool out = roof == ROOF_DEVICE_TO_HOST;
+    const struct roof_kind *roof = variant->row;
+    const bool out = roof == &roof_kinds[ROOF_DEVICE_TO_HOST];
     void *host = roofs->host, *device = roofs->results.data;
     for (int i = 0; i < variant->iterations; ++i)
         TRY(cuda_check(cudaMemcpyAsync(out ? host : device, out ? device : host, copied,
                                        out ? cudaMemcpyDeviceToHost : cudaMemcpyHostToDevice,
                                        roofs->gpu->stream),
-                       roof_kinds[roof].name, error));
+                       roof->name, error));
     return STATUS_OK;
 }
 
