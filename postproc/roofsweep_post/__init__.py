@@ -1,5 +1,5 @@
-"""Reads roofsweep's result files. load() returns an xarray Dataset; its accessor `.roofsweep` makes pandas tables and
-matplotlib figures. The command line is in cli."""
+"""Reads roofsweep's result files. load() returns an xarray Dataset, whose accessor `.roofsweep` makes pandas tables and
+matplotlib figures. The module cli has the command line."""
 
 import xarray
 
@@ -22,7 +22,7 @@ class Accessor:
         self.data = data
 
     def rows(self, *where):
-        """Returns the measured configurations that fulfil all terms; columns: see roofsweep_post.rows()."""
+        """Returns the measured rows that fulfil all terms; roofsweep_post.rows() describes the columns."""
         return selection.choose(frames.rows(self.data), where)
 
     def roofs(self, *where):
@@ -32,7 +32,7 @@ class Accessor:
         return selection.choose(frames.kernels(self.data), where)
 
     def draw(self, kind="classic", *where, **options):
-        """Draws a figure and returns its list of axes; options: see roofsweep_post.figures.draw()."""
+        """Draws a figure and returns its list of axes; roofsweep_post.figures.draw() describes the options."""
         from . import figures
 
         return figures.draw(self.data, kind, where, **options)

@@ -1,5 +1,5 @@
-"""Writes one sentence of advice for each row: what limits it and what to try. The rules are data: advice.ini, whose
-head describes their syntax."""
+"""Writes one sentence of advice for each row: what limits the row and what to try. The rules are in advice.ini; its
+first lines describe their syntax."""
 
 import configparser
 import functools
@@ -10,7 +10,7 @@ import re
 from .texts import scaled, share
 
 MOST = 3  # suggestions in one sentence
-# {word of a kernel's cause: limiter whose suggestions apply too}
+# {word of a kernel's cause: a limiter; its suggestions apply to this cause, too}
 LIKE = {
     "dram": "bandwidth",
     "l2": "bandwidth",
@@ -57,7 +57,7 @@ def causes(limiter):
 
 @functools.cache
 def tries_against(limiters):
-    """Returns [(name, keys)] of the [try] sections against any of these limiters."""
+    """Returns [(name, keys)] of the [try] sections that help against one of these limiters."""
     found = [(name, keys) for kind, name, keys in sections() if kind == "try"]
     return [(name, keys) for name, keys in found if limiters & set(parts(keys["against"], ","))]
 
@@ -85,7 +85,7 @@ OPERATORS = {
 
 
 class Row:
-    """Evaluates VALUEs for one row, a dict of a line of rows(). None means that the row lacks the value."""
+    """Evaluates VALUEs (see advice.ini) for one row of rows(), a dict. None means that the row lacks the value."""
 
     def __init__(self, values):
         self.values = values
@@ -144,8 +144,8 @@ def cause(row, limiter):
 
 
 def tries(values):
-    """Returns {name: keys} of the [try] rules that hold for a row (a dict or a line of rows()), in file order. Only the
-    first of the rules that share their first word counts."""
+    """Returns {name: keys} of the [try] rules that hold for a row (a dict or a line of rows()), in file order. If the
+    names of several rules begin with the same word, only the first of them is returned."""
     row, found, limiter = Row(values), {}, values.get("limited_by", "")
     words = parts(values.get("cause", "").split(":")[0], ",") if limiter == "kernel" else []
     for name, keys in tries_against(frozenset([limiter, *(LIKE[word] for word in words if word in LIKE)])):
@@ -155,7 +155,7 @@ def tries(values):
 
 
 def sentence(values):
-    """Returns the cause with its suggestions, then the [also] sentences that hold."""
+    """Returns the cause with its suggestions, then the sentences of the [also] rules that hold for the row."""
     row = Row(values)
     words = [row.text(keys) for keys in list(tries(values).values())[:MOST]]
     first = cause(row, values.get("limited_by", "")) + (f"; try {', or '.join(words)}." if words else ".")

@@ -1,4 +1,4 @@
-"""Options that several commands share: whole numbers, checks of files to read and of files to write."""
+"""Parses options that several commands share, and checks the files that they read or write."""
 
 import argparse
 import contextlib
@@ -12,18 +12,19 @@ from .texts import Refused, plain
 # Options that name a file to write, and arguments that name files to read.
 OUTPUTS = ("output", "json", "junit", "prometheus")
 INPUTS = ("file", "files", "before", "targets")
-# {first bytes: kind} of files that no command may overwrite. NetCDF files are HDF5 or one of three older formats.
+# {first bytes of a file: kind of file} for files that no command may overwrite. NetCDF files are HDF5 or one of three
+# older formats.
 SIGNATURES = {
     **dict.fromkeys((b"\x89HDF", b"CDF\x01", b"CDF\x02", b"CDF\x05"), "a NetCDF file"),
     b'{"xxh3":': "a journal of roofsweep",
 }
-# Options that take all words up to the next option.
+# Options whose values are all words up to the next option.
 GREEDY = ("--where", "--labels", "--series")
 
 
 class Parser(argparse.ArgumentParser):
-    """Reports errors in one line without the usage, and adds a hint: the nearest option or word, or where to put FILE
-    if a greedy option before it may have taken it."""
+    """Reports errors in one line without the usage, and adds a hint. The hint is the nearest option or word. If FILE is
+    missing because an option of GREEDY took it as a value, the hint says where to put FILE."""
 
     def parse_known_args(self, args=None, namespace=None):
         found, unknown = super().parse_known_args(args, namespace)
@@ -67,7 +68,8 @@ def named(options, names):
 
 
 def same(one, other):
-    """Returns whether two paths name one file, links resolved. Files that do not exist are compared by path."""
+    """Returns whether two paths, after resolving links, name the same file. Paths of missing files are compared as
+    texts."""
     if os.path.exists(one) and os.path.exists(other):
         return os.path.samefile(one, other)
     return os.path.realpath(one) == os.path.realpath(other)
@@ -88,7 +90,7 @@ def valuable(path):
 
 def check_inputs(options):
     """Refuses inputs that are no result file: missing files, pipes (which may never end), folders, manifests and
-    journals. Each message names the way out."""
+    journals. Each message says what the user can do."""
     folders = getattr(options, "since", None) is not None
     for path, name in named(options, INPUTS).items():
         folder = os.path.dirname(path) or "."
@@ -112,8 +114,8 @@ def check_inputs(options):
 
 
 def stranger(path):
-    """Returns the owner of a symbolic link in this path (to a folder or the file) if other users can write to the
-    link's folder; "" if there is no such link, or if the user or root owns it."""
+    """Returns the owner of the first symbolic link in this path that another user may have planted: other users can
+    write to the link's folder, and neither the user nor root owns the link. "": the path has none."""
     trusted, links = (0, os.geteuid()), 0
     folder, names = "/" if path.startswith("/") else ".", path.split("/")[::-1]
     while names and links < 40:  # Linux follows 40 links at most
@@ -133,10 +135,9 @@ def stranger(path):
 
 
 def check_outputs(options, writes_netcdf=False):
-    """Refuses outputs that would overwrite an input, a result file or a journal, or whose folder is missing. Runs
-    before anything is read or written.
-
-    writes_netcdf: the command writes a result file and has its own --overwrite; journals stay protected."""
+    """Refuses outputs that would overwrite an input, a result file or a journal, or whose folder is missing. Call it
+    before reading or writing files. writes_netcdf: the command writes a result file and has --overwrite, so it may
+    replace a result file, but no journal."""
     outputs = [(path, name) for name in OUTPUTS for path in named(options, [name])]
     outputs = [(path, name) for path, name in outputs if os.path.isfile(path) or not os.path.exists(path)]  # /dev/null
     for place, (path, name) in enumerate(outputs):

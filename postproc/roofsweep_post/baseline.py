@@ -1,4 +1,4 @@
-"""The command `baseline` makes targets from the files of a healthy fleet."""
+"""The command `baseline` writes targets for `check` from the files of healthy devices."""
 
 import numpy as np
 import pandas
@@ -14,9 +14,9 @@ from .texts import Refused, say, scaled, share
 HELP = "make targets for `check` from the files of healthy devices"
 DESCRIPTION = """Writes the values that healthy devices of each model reach into an INI file for `check --targets`.
 
-Each target is the median of the devices, with a tolerance of 4 to 10 %. Targets of tensor units
-are a share of theory at the measured clock. A configuration has a section if two devices or more measured it.
-Values that `compare` does not judge, or that fewer than half of the devices measured, have no target."""
+Each target is the median of the devices, with a tolerance of 4 to 10 %. Targets of tensor units are shares of the
+theory at the measured clock. A configuration gets a section if at least two devices measured it. A value gets no target
+if `compare` does not judge it, or if fewer than half of the devices measured it."""
 
 
 def add_options(parser):
@@ -25,7 +25,7 @@ def add_options(parser):
 
 
 def centres(found):
-    """Returns a line for each model and key: the median of the devices and the tolerance of this median."""
+    """Returns a line for each model and key (roof or configuration): the median over the devices, and its tolerance."""
     lines = []
     for (model, key), own in found.groupby(["model", "key"], sort=False):
         values = speed(own)
@@ -39,7 +39,7 @@ def centres(found):
 
 
 def roof_centres(files):
-    """Returns centres() of each kind of roof: of the condition `alone` where it exists, as `check` compares."""
+    """Returns centres() of each kind of roof. The condition is `alone` if the roof has it, as in `check`."""
     table = compare.roof_table(files)
     table = compare.single(table[table["usable"]])
     alone = table["condition"] == "alone"
@@ -72,7 +72,7 @@ def link_centres(files):
 
 def row_centres(files):
     table = compare.time_table(files)
-    table = table[table["key"] == table["config_hash"]]  # times alone
+    table = table[table["key"] == table["config_hash"]]  # without lines for sustained times and energies
     found = centres(compare.medians(table, "key"))
     found = found[found["devices"] > 1]
     names = dict(zip(table["key"], table["name"]))

@@ -1,5 +1,5 @@
-"""Compares the bits of results. They must agree on all devices of one model with one library, in all files, for rows of
-one configuration, seed, algorithm, kernels and grids."""
+"""Compares the bits of results. Rows with equal configuration, seed, algorithm, kernels and grids must have equal bits
+on all devices of a model with the same library, in all files."""
 
 import re
 
@@ -7,7 +7,7 @@ from .texts import listed
 from .verdicts import Check
 
 VARIES = "varies"  # output_hash of a row whose iterations differ
-STEADY = 3  # number of devices whose bits agree, beside which varying bits are suspicious
+STEADY = 3  # if this many devices have equal bits, bits that vary on another device are suspicious
 REASONS = {
     "fail": "computes other bits than most devices",
     "inconclusive": "computes other bits than {}, and no third device decides",
@@ -16,7 +16,7 @@ REASONS = {
 
 
 def likes(data):
-    """Returns for each row of a file a text. Rows with equal texts must have equal results."""
+    """Returns a text for each row of a file. Rows with equal texts must have results with equal bits."""
     found = [[] for _ in range(data.sizes["config"])]
     names = ("config_hash", "implementation", "algorithm", "layout_chosen", "config_device")
     devices = [data[f"device_{name}"].values for name in ("model", "library_version", "multiprocessors")]
@@ -31,7 +31,8 @@ def likes(data):
 
 
 def hashed(files, times):
-    """Returns the lines of time_table() that are rows with a hash, with their likes()."""
+    """Returns the lines of time_table() for rows with an output_hash, and adds the texts of likes() as column
+    `like`."""
     lines = times[(times["key"] == times["config_hash"]) & (times["output_hash"] != "")]
     if lines.empty:
         return lines.assign(like="")
@@ -40,8 +41,8 @@ def hashed(files, times):
 
 
 class Bits:
-    """checks: {(file, place): check} of each device with a row that could be compared. varying: names of rows that are
-    left out. compared: number of rows."""
+    """checks: {(file, place): check} for each device with a compared row. varying: names of rows that are left out
+    because their iterations differ. compared: number of compared rows."""
 
     def __init__(self, files, times, named):
         """named(line) returns the name of a line's device."""
@@ -71,7 +72,7 @@ class Bits:
 
     @staticmethod
     def check(rows):
-        """rows: (word, name, other devices) of each row of a device."""
+        """Returns the check of one device. rows: (word, name, names of devices with other bits) of each of its rows."""
         for word, reason in REASONS.items():
             if own := [(name, others) for found, name, others in rows if found == word]:
                 (name, others), verdict = own[0], "fail" if word == "fail" else "inconclusive"

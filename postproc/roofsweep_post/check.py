@@ -1,4 +1,4 @@
-"""The command `check` compares every device with its targets and prints one line for each."""
+"""The command `check` compares every device with its targets and prints a line for each device."""
 
 from urllib.parse import unquote
 
@@ -16,8 +16,8 @@ from .texts import Refused, listed, percent, plain, scaled
 HELP = "does every device reach its targets: PASS or FAIL for each"
 DESCRIPTION = """Compares the devices of a result file with targets, an INI file. Only a slower value fails.
 
-A section named like a model holds the least value of its roofs (the largest, for times): a quantity, a share of the
-theory at the measured clock, or another roof of the same device:
+A section with the name of a model has a target for each roof: a quantity, a share of the theory at the measured clock,
+or another roof of the same device. Times are upper limits, other targets lower limits:
 
     [NVIDIA H200]
     dram triad = 4.28 TB/s +- 2 %
@@ -28,21 +28,20 @@ theory at the measured clock, or another roof of the same device:
 Links are judged on nodes with two devices or more, in a line for each node: `bandwidth` at the largest size, `latency`
 as the time of the smallest.
 
-A section MODEL | NAME holds references of configurations, with a tolerance. `where` chooses rows as in `plot`. Each
-row must reach each variable: times are upper limits, other variables lower limits:
+A section MODEL | NAME holds references of configurations, with a tolerance. `where` chooses rows as in `plot`. Each row
+must reach the reference of each variable. Times are upper limits, other variables lower limits:
 
     [NVIDIA H200 | conv2d 64 filters]
     where = label=conv2d-filters filters=64 pass=forward precision=fp16 cache=hot layout=nhwc
     time_median = 16.2 us +- 5 %
     roof_fraction = 40 % +- 10 %
 
-Every model in the file needs a section; it may be empty. A device also fails if one of its rows failed, if it lacks
-rows or roofs that other devices of its model in the file have, or if its health is bad: uncorrected memory errors
-during the run, spare rows used up, remapping that failed or awaits a restart. A roof that other work disturbed makes a
-device inconclusive, because its best sample may have been disturbed, too: measure it again on an idle host.
-`roofsweep-post baseline` makes targets from a healthy fleet's files.
-Exit status: 0 all pass, 1 a device fails, 2 the file or the targets cannot be read, or the file is damaged, 6 none
-fails and one is inconclusive."""
+Every model in the file needs a section, which may be empty. A device also fails if one of its rows failed, or if it
+lacks rows or roofs that other devices of its model in the file have. It also fails if its health is bad: uncorrected
+memory errors during the run, no spare memory rows, a remapping that failed or needs a restart. If other work disturbed
+a roof, even the best sample may be too slow, and the device is inconclusive: measure it again on an idle host.
+`roofsweep-post baseline` writes targets from the files of healthy devices. Exit status: 0 all devices pass, 1 a device
+fails, 2 the file or the targets cannot be read, or the file is damaged, 6 no device fails but one is inconclusive."""
 
 UNITS = {"s": "s", "byte s-1": "B/s", "s-1": "FLOP/s", "1": "%"}
 EXAMPLES = {"s": "16.2 us", "B/s": "2.5 TB/s", "FLOP/s": "500 TFLOP/s", "%": "40 %"}
@@ -64,7 +63,7 @@ def figures_of(data):
 
 
 class Reference:
-    """The reference of one variable: `wanted` in SI units, `tolerance` as a fraction. units: see figures_of()."""
+    """The reference of one variable: `wanted` in SI units, `tolerance` as a fraction of it. units: see figures_of()."""
 
     def __init__(self, name, text, units):
         if name not in units:
@@ -200,7 +199,7 @@ def judged(data, targets, references):
             known = ", ".join(targets.by_model) or "none"
             verdict.add("targets", f"no targets for {model}; {plain(targets.path)} has: {known}")
         elif not verdict.checks:
-            verdict.add("targets")  # an empty section asks for nothing, so the device passes
+            verdict.add("targets")  # an empty section has no target, so the device passes
         presence.add(verdict, lines[lines["place"] == place].iloc[0])
         health.judge(verdict, data, place)
         found.append(verdict)
@@ -208,7 +207,7 @@ def judged(data, targets, references):
 
 
 def print_integrity(path):
-    """Reads all variables, so that HDF5 verifies their checksums. Raises Refused if a variable cannot be read."""
+    """Reads all variables of a file, which makes HDF5 verify checksums. Raises Refused if a variable cannot be read."""
     with opened(path) as raw:
         sums = sum(bool(variable.encoding.get("fletcher32")) for variable in raw.variables.values())
         found, faults = read(raw)

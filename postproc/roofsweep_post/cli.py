@@ -29,7 +29,8 @@ from .arguments import Parser, check_inputs, check_outputs, named
 from .texts import Refused, say
 
 # {command: module}. A module has HELP, DESCRIPTION, add_options(parser) and run(options), which returns the exit
-# status. Optional: default_output(options), the default of --output; WRITES_NETCDF: its output is a result file.
+# status. It may have default_output(options), the default of --output, and WRITES_NETCDF if its output is a result
+# file.
 COMMANDS = {
     "rows": row_table,
     "plot": plot,
@@ -47,9 +48,9 @@ COMMANDS = {
     "watch": watch,
 }
 
-# Signals that end a process which reads a damaged file: wrong sizes and addresses crash HDF5.
+# Signals by which a process ends if a damaged file, with wrong sizes and addresses, crashes HDF5.
 DEADLY = {signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE, signal.SIGILL, signal.SIGPROF}
-LONGEST = 3600  # s of CPU time of a command; dataset.bounded() has less for reading
+LONGEST = 3600  # s of CPU time that a command may use; dataset.bounded() allows less for reading a file
 PR_SET_PDEATHSIG = 1  # <sys/prctl.h>
 
 
@@ -62,15 +63,15 @@ def arguments(words):
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, module in COMMANDS.items():
         own = commands.add_parser(name, help=module.HELP, formatter_class=argparse.RawDescriptionHelpFormatter)
-        if name in words:  # options of figures import matplotlib, which takes most of a second
+        if name in words:  # add_options of figures imports matplotlib, which takes most of a second
             own.description = module.DESCRIPTION() if callable(module.DESCRIPTION) else module.DESCRIPTION
             module.add_options(own)
     return parser.parse_args(words)
 
 
 def run(options):
-    """Runs a command in this process and returns its exit status. Refused (a user's mistake) is printed; any other
-    exception is raised."""
+    """Runs a command in this process and returns its exit status. Prints the text of Refused, a user's mistake, and
+    raises all other exceptions."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `roofsweep-post ... | head` ends quietly
     module = COMMANDS[options.command]
     try:

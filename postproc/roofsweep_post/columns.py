@@ -1,4 +1,4 @@
-"""Computes the columns of rows that follow from the variables of a result file."""
+"""Computes columns of rows() from variables of the result file."""
 
 import re
 
@@ -13,8 +13,8 @@ NOISY = 0.05
 
 
 def half_width(table):
-    """Returns half the 95 % confidence interval of the median over the median. Without an interval in the file: the
-    notch of a box plot, 1.57 IQR / sqrt(samples) (McGill et al., 1978)."""
+    """Returns half the 95 % confidence interval of the median, divided by the median. If the file has no interval, the
+    notch of a box plot takes its place: 1.57 IQR / sqrt(samples) (McGill et al., 1978)."""
     low, high = (table.get(f"time_median_{end}") for end in ("low", "high"))
     if low is None or high is None:
         return table["time_notch"] if "time_notch" in table else np.full(len(table), np.nan)
@@ -22,8 +22,8 @@ def half_width(table):
 
 
 def limiter_cause(table):
-    """Returns `limit` if the parts inside kernels are known, else the limiter. On GPUs the words of the cause replace
-    the limiter `kernel`."""
+    """Returns `limit` if the parts of the time inside kernels are known, else the limiter. If a GPU's limiter is
+    `kernel`, the words of `cause` replace it."""
     words, cpu = (
         table["cause"].str.split(":").str[0].replace("", "cause not collected"),
         table["threads_running"].notna(),
@@ -38,7 +38,7 @@ def own_time(table):
 
 
 def caller_slower(table):
-    """Returns "yes" where a caller who enqueues iterations in a loop waits for the host."""
+    """Returns "yes" for rows in which a caller who enqueues iterations in a loop waits for the host."""
     least = table["caller_time"] * (1 - table["caller_uncertainty"])
     return (least > 1.05 * table["time_median"]).map({True: "yes", False: ""})
 
@@ -54,13 +54,13 @@ def waits_for_memory(table):
 
 
 def source(table, counted, modelled):
-    """Returns where FLOPs or bytes come from: counted, modelled or none."""
+    """Returns the source of a row's FLOPs or bytes: "counted", "modelled" or "none"."""
     known = [table[counted].notna(), table[modelled].notna()]
     return np.select(known, ["counted", "modelled"], "none").astype(object)
 
 
 def unit_note(table):
-    """Returns a note where vector units did work that faster tensor units exist for."""
+    """Returns a note for rows whose FLOPs ran on vector units although the device has faster tensor units."""
     by_vector = table[[name for name in table if re.fullmatch("flops_vector_(?!int8).*", name)]]
     share = (by_vector.sum(axis=1) / table["flops"]).where(by_vector.notna().any(axis=1))
     share = share.fillna(table["unit"].map({"vector": 1.0, "tensor": 0.0}).astype(float))
@@ -74,7 +74,7 @@ def unit_note(table):
 
 
 def throttled(table):
-    """Returns "yes" where the clock was more than 2 % below the highest clock of the session."""
+    """Returns "yes" for rows whose clock was more than 2 % below the highest clock of the session."""
     share = table["sm_clock"] / table["device_sm_clock_free"]
     return np.select([share < 0.98, share >= 0.98], ["yes", "no"], "unknown").astype(object)
 
@@ -96,7 +96,7 @@ def marks(table):
 COMPUTED = {
     "compute_share": compute_share,
     "bandwidth_share": lambda table: table["roof_level_time"] / own_time(table),
-    # Little's law. In flight: bytes / time x latency.
+    # By Little's law the bytes in flight are bytes / time x latency.
     "bytes_needed": lambda table: (table["bandwidth"] * table["latency"]).where(waits_for_memory(table)),
     "bytes_in_flight": lambda table: table["bandwidth_share"] * table["bytes_needed"],
     "gap_share": lambda table: table["gap_time"] / (table["gap_time"] + table["busy_time"]),

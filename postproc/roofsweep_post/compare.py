@@ -21,13 +21,43 @@ from .spread import median_variance
 from .texts import Refused, listed, percent, plain, scaled, share, table
 
 HELP = "which device is slower than its neighbours, or than last time"
-DESCRIPTION = """Compares the devices of one or more result files: roofs, and times of the same configurations.
-
-Devices of one file are compared with the median of their model; two devices with the faster one. With several files
-the first is the reference (last quarter's, say): each device of the other files is compared with itself there, else
-with the median of its model there. Only a slower value fails. * marks values that are slower by more than the limit, ?
+DESCRIPTION = """Compares the devices of one or more result files: roofs, and times of the same configurations. Devices
+of one file are compared with the median of their model, or with the faster one if there are two. If several files are
+given, the first is the reference: each device of the other files is compared with itself in the first file, or else
+with the median of its model there. Only a slower value fails. * marks values that are slower by more than the limit. ?
 marks values beyond the threshold that cannot be judged. Spread is how much faster the fastest device is than the
-slowest.
+slowest one.
+
+The limit of a value is the largest of three: the limit of its kind (1.5 % for DRAM, L2, vector units, kernels of tensor
+units and sustained values, 10 % for the bus, else the threshold); the spread between placements of the buffers in the
+reference (repeat = N of the manifest; 10 % if there was one placement; with rounds their scatter instead); and three
+times the scatter of the devices. --threshold scales the limits of kinds. The limit is at most 10 %; if it would be
+wider, the check is inconclusive. Limits are set for 1 false FAIL in 200 devices, over all checks of a device. +- is
+half of the 95 % interval of the difference. Noise of the samples does not widen the limit. Noise has its own check: its
+median over the roofs, and its median over the configurations, must be at most 5 %.
+
+Roofs of tensor units and sustained roofs are compared as work per clock cycle. A configuration that the power cap slows
+both here and in the reference is slow only if it is slower in seconds and in clock cycles. Sustained clocks of roofs
+and sustained times of configurations that are slower by 10 % make a device inconclusive. The energy of a FLOP or a byte
+is compared only with the same device.
+
+Among 20 or more configurations a few are slow by chance. So their common pace (geometric mean) may be slower by 0.625
+of the threshold, the mean of the slowest fifth by 0.8 of the threshold beyond that pace, and a single configuration by
+10 %, or by the scatter of its rounds.
+
+Some values are printed but not judged, because processes on one device differ by 10 %: gaps between launches, the
+host's launch time, and copies to and from the host on all devices at once. The time that longer gaps add to a
+configuration, up to 13 % of each gap, is subtracted. Gaps within a graph are compared only with the same device.
+
+A roof is no reference if its samples differ by more than 20 %, or if another load ran on the device. An above-theory,
+contradicted or unmeasured roof is not compared. A device fails if other devices of its model have a value for such a
+roof, or for a configuration that failed or was skipped on this device. A device also fails if it lacks a roof or a
+configuration that other devices of the file have. If only the reference has it, the device is inconclusive. A device of
+the reference that is in no later file fails if its host now has fewer devices. A host that is in no later file is
+inconclusive, unless --part is given.
+
+Times are compared if several devices measured a configuration: `distribute = replicate`, or several files. A device
+whose roofs were measured by several runs in one file has one line, with medians.
 
 The limit is the largest of the limit of its kind (1.25 % for DRAM, L2 and vector units, 1.5 % for kernels of tensor
 units and sustained roofs, 10 % for the bus, else the threshold), the spread between placements of the buffers in the
@@ -57,35 +87,39 @@ given.
 Times compare where several devices measured a configuration: `distribute = replicate`, or several files.
 A device whose roofs were measured by several runs in one file is one line, their median.
 A device fails if its health is bad at the end, or worse than at the start or in the reference: uncorrected memory
-errors, rows remapped for them, spares used up, a narrower link, an XID during the run. Corrected errors, replays, heat
-and XIDs of programs (13, 31, 43, 45, 68, 109) are only reported. So is drift: a driver, firmware, library, system,
-power cap, ECC or link that differs from most devices of the model.
+errors, rows remapped for them, no spare rows, a narrower link, an XID error during the run. Corrected errors, replays,
+heat and XID errors of programs (13, 31, 43, 45, 68, 109) are only reported. Drift is also only reported: a driver,
+firmware, library, system, power cap, ECC mode or link that differs from most devices of the model.
 
 Links have a line for each node: bandwidth at the largest size, latency as the time of the smallest. The value of a GPU
 or node is that of its best pair, so that a slow one is named, and its partners are not. Two nodes that are each other's
 only partner are inconclusive. Links within a host of CPUs do not fail.
 
-Results of one configuration, algorithm, kernels, grids and seed must have equal bits on all devices of a model with one
-library, in all files. A device fails if its bits are not those of most devices. If two devices differ and no third one
-decides, both are inconclusive. Rows whose iterations differ (sums by atomic additions) are left out by name. Rows
-without a hash, as of programs, are not checked.
+Results of one configuration, algorithm, kernels, grids and seed must have equal bits on all devices of a model with the
+same library, in all files. A device fails if its bits differ from those of most devices. If two devices differ and no
+third one decides, both are inconclusive. Rows whose iterations differ from each other (sums by atomic additions) are
+left out and named. Rows without a hash, such as those of programs, are not checked.
 
-Below the tables each device has a line: PASS, FAIL or INCONCLUSIVE with the reasons. 1#5 node7 is device 5 of the
-first file, on host node7; the first lines name its GPU. Another load is the first reason: if DRAM, L2 and vector roofs
-take 1 % longer on average than at best, the GPU fails. Another process that computes on it is named beside this or any
-other failure; else it makes the device inconclusive, as does a missing reference or a device without compared values.
-Exit status: 0 all pass, 1 a device fails, 2 the comparison was not possible, 6 none fails and one is inconclusive."""
+Below the tables each device has a line: PASS, FAIL or INCONCLUSIVE with the reasons. 1#5 node7 is device 5 of the first
+file, on host node7; the first lines name its GPU. If samples of DRAM, L2 and vector roofs take 1 % longer on average
+than the best sample, another load is on the GPU: the device fails, and this is its first reason. Other processes that
+computed on the device are named if it fails for any reason; otherwise they make it inconclusive. A device without a
+reference, or without compared values, is also inconclusive.
 
-# Explanation of the reference: for one file, for several files.
+Exit status: 0 all devices pass, 1 a device fails, 2 the comparison was not possible, 6 no device fails but one is
+inconclusive."""
+
+# Lines that explain the reference: for one file, and for several files.
 REFERENCES = (
     "reference: the median of the devices of a model, or the faster one of two",
     "reference: file 1, each device itself there, or else the median of its model there",
 )
-# Least limit of rows with one placement of their buffers, because placements change times by up to this share.
+# A row with one placement of its buffers has at least this limit, because placements change times by up to this share.
 ONE_PLACEMENT = 0.10
-# (part of a roof's key, limit against the same device, limit against others, standard deviation of the difference of
-# two processes on one device). Infinite: printed, not judged. CPUs have at least THRESHOLD. docs/measurements.md, The
-# gate, has the repeats, and why each limit is at least normal_limit() of its deviation.
+# (part of a roof's key, limit against the same device, limit against other devices, standard deviation of the
+# difference of two processes on one device). Values with an infinite limit are printed, not judged. CPUs have at least
+# THRESHOLD. docs/measurements.md, "The gate", has the repeated measurements from which the deviations come; each limit
+# is at least normal_limit() of its deviation.
 LIMITS = (
     ("with a node", WIDEST, WIDEST, 0.02),  # the network is shared
     ("nodes bandwidth", WIDEST, WIDEST, 0.02),
@@ -93,9 +127,9 @@ LIMITS = (
     ("link copy bandwidth", 0.015, 0.015, 0.003),
     ("link copy latency", WIDEST, WIDEST, 0.02),
     ("link", THRESHOLD, THRESHOLD, 0.01),
-    ("launch gap graph", 0.04, np.inf, 0.002),  # chips differ in which of their parts are in use
+    ("launch gap graph", 0.04, np.inf, 0.002),  # chips differ in the parts that are switched off
     ("launch gap dependent graph", 0.04, np.inf, 0.003),
-    ("launch", np.inf, np.inf, 0.11),  # the host's own time; gaps differ by process: 1.67 or 1.85 us on one H100
+    ("launch", np.inf, np.inf, 0.11),  # host times differ, and gaps differ by process: 1.67 or 1.85 us on one H100
     ("host to device, together", np.inf, np.inf, 0.1),  # all devices share the host's memory
     ("device to host, together", np.inf, np.inf, 0.1),
     ("host to device", WIDEST, WIDEST, 0.02),  # memory and bus are shared
@@ -115,12 +149,13 @@ ROW_ENERGY = 0.18
 # Share of healthy devices that may fail, over all CHECKS of a device.
 FALSE_ALARMS, CHECKS = 0.005, 130
 TWO_SIDED = 1.96  # half of a 95 % interval over the standard deviation
-LOAD = 0.01  # of a GPU's time that another load takes, over steady roofs
+LOAD = 0.01  # another load may take this share of a GPU's time, by the disturbance of steady roofs
 # Launch gaps of two processes on one device may differ by this share.
 GAP, GAPS_DIFFER = "launch gap, alone", 0.13
 POWER_CAP = 4  # a bit of throttle_reasons
-SAMPLES_LEAST = 10  # samples of a row from which its noise is known
-# From MANY configurations on, their mean and the mean of the slowest fifth have limits: shares of the threshold.
+SAMPLES_LEAST = 10  # a row with fewer samples has no known noise
+# If a device has MANY configurations, their mean and the mean of their slowest fifth have these limits, as shares of
+# the threshold.
 MANY, MEAN_DIFFERS, FIFTH_DIFFERS = 20, 0.625, 0.8
 DEVICE = ["file", "place", "device_name", "model", "uuid", "hostname"]
 
@@ -162,7 +197,7 @@ def add_options(parser):
 
 
 def medians(found, key):
-    """Returns one line for each device and key: medians over the runs."""
+    """Returns one line for each device and key, with medians over the runs of the device."""
     names = ("value", "spread", "placed", "cycles", "gaps", "rounds", "least", "between", "unfit", "soft", "error")
     numbers = [name for name in names if name in found]
     return (
@@ -171,15 +206,15 @@ def medians(found, key):
 
 
 def sustained(found):
-    """Returns further lines for settled roofs, at which the device chose its clock: work in a cycle of this clock, and
-    the clock, which only makes a device inconclusive. Without a clock the rate takes the place of both."""
+    """Returns further lines for roofs with a settled sustained value: work per cycle of the sustained clock, and this
+    clock, which only makes a device inconclusive. If a clock is missing, the sustained rate replaces both."""
     if "sustained" not in found:
         return found[:0]
     own = found[found["sustained"].notna() & (found["settled"] == "yes")]
     own = own.assign(value=own["sustained"], key=own["key"] + SUSTAINS, spread=np.nan, load=np.nan)
     own = own.assign(unit=own["unit"].str.replace("/cycle", "/s"))
     clock = own["sustained_clock"] if "sustained_clock" in own else own["sustained"] * np.nan
-    soft = own["key"].isin(own["key"][clock.isna()])  # rates and work in a cycle are not comparable
+    soft = own["key"].isin(own["key"][clock.isna()])  # rates and work per cycle are not comparable
     rates = own.assign(soft=True, least=CLOCK[0], between=CLOCK[0], error=TWO_SIDED * CLOCK[1])
     work = own.assign(value=own["value"] / clock, unit=own["unit"].str.replace("/s", "/cycle"))
     work = work.assign(least=SUSTAINED[0], between=SUSTAINED[0], error=TWO_SIDED * SUSTAINED[1])
@@ -188,8 +223,8 @@ def sustained(found):
 
 
 def energies(found):
-    """Returns further lines: energy of a byte or a FLOP without the constant power. Chips of a model differ in it, so
-    devices are not compared with each other."""
+    """Returns further lines: energy of a byte or a FLOP without the constant power. Chips of a model differ in this
+    energy, so devices are not compared with each other."""
     own = found[found["usable"] & found["energy"].notna()]
     unit = "J/" + own["unit"].str.replace("/(s|cycle)$", "", regex=True)
     further = {"value": own["energy"], "unit": unit, "spread": np.nan, "load": np.nan}
@@ -213,8 +248,9 @@ def link_table(files):
 
 
 def roof_table(files):
-    """Returns the roofs with their limits, in the order of kinds, with sustained and energy lines. error: half of the
-    95 % interval of a difference; unfit: too disturbed for a reference; load: disturbance of steady roofs."""
+    """Returns the roofs with their limits, in the order of kinds, with lines for sustained values and energies.
+    Columns: error: half of the 95 % interval of a difference; unfit: too disturbed to be a reference; load:
+    disturbance, for steady roofs (DRAM, L2, vector units)."""
     found = at_equal_clock(roofs(files))
     found["key"] = found["name"] + ", " + found["condition"]
     found = with_limits(found)
@@ -232,8 +268,8 @@ def roof_table(files):
 
 
 def sample_noise(data, table):
-    """Returns for each row the 95th percentile of its samples over their median, minus 1. With several placements: the
-    median over the placements."""
+    """Returns for each row the 95th percentile of its samples over their median, minus 1. If the row has several
+    placements, it is the median over the placements."""
     samples, found = data["time_sample"].values, []
     for line, count in zip(table["config"], table.get("placements", pandas.Series(1, table.index))):
         own = samples[line][np.isfinite(samples[line])]
@@ -244,14 +280,15 @@ def sample_noise(data, table):
 
 
 def normal_limit(deviation):
-    """Returns the difference that healthy devices exceed in one of CHECKS checks with the probability FALSE_ALARMS, by
-    Bonferroni: the first step of Holm's procedure, which decides whether a device fails at all."""
+    """Returns the limit of one check such that a healthy device exceeds the limit of any of its CHECKS checks with a
+    probability of at most FALSE_ALARMS (Bonferroni; this is also the first step of Holm's procedure, which decides
+    whether a device fails at all). deviation: standard deviation of the checked difference."""
     return NormalDist().inv_cdf(1 - FALSE_ALARMS / CHECKS) * deviation
 
 
 def between_rounds(files, table):
-    """Returns normal_limit() of each row from its rounds; NaN without rounds. A row's variance is at least the mean one
-    of its file, because few rounds show little."""
+    """Returns normal_limit() of each row by the scatter of its rounds; NaN without rounds. The variance of a row is at
+    least the mean variance of its file, because that of few rounds may be small by chance."""
     found = []
     for number, data in enumerate(files):
         own = table[table["file"] == number]
@@ -267,12 +304,10 @@ def between_rounds(files, table):
 
 
 def time_table(files):
-    """Returns the times of configurations (value, s), then lines for the sustained times of rows at the power cap and
-    for the energy of a FLOP.
-
-    placed: spread between placements or rounds; held: at the power cap; cycles: clock cycles of held rows; gaps:
-    launches that are not part of a graph; spread: noise of the samples; error: half of the 95 % interval of a
-    difference."""
+    """Returns the times of configurations (column value, in s), then lines for the sustained times of rows at the power
+    cap, and for the energy of a FLOP. Further columns: placed: spread between placements or rounds; held: the row is at
+    the power cap; cycles: clock cycles of held rows; gaps: launches that are not part of a graph; spread: noise of the
+    samples; error: half of the 95 % interval of a difference."""
     found = [rows(one).assign(file=number) for number, one in enumerate(files)]
     found = [own.assign(spread=sample_noise(one, own)) for one, own in zip(files, found)]
     found = pandas.concat(found, ignore_index=True)
@@ -308,9 +343,9 @@ def time_table(files):
 
 
 def judged_times(found, roofs_found, *how):
-    """Returns judged(found) with two corrections, then judges devices with many configurations by of_many(). The time
-    that launches take longer in this process is subtracted. At the power cap the better of two speeds counts: by time
-    and by clock cycles, because compute follows the clock and memory does not. roofs_found: judged roofs."""
+    """Returns judged(found) with two corrections, after of_many(). First, the time that longer gaps between launches
+    add in this process is subtracted. Second, rows at the power cap have the better of two speeds, by time and by clock
+    cycles, because compute follows the clock and memory does not. roofs_found: judged roofs."""
     times = judged(found, *how)
     gaps = roofs_found[roofs_found["key"] == GAP].set_index(["file", "place"])
     longer = (gaps["value"] / gaps["reference"] - 1).clip(0, GAPS_DIFFER) * gaps["reference"]
@@ -324,11 +359,11 @@ def judged_times(found, roofs_found, *how):
 
 
 def of_many(times, threshold):
-    """Returns limited(times). Devices with MANY configurations are judged otherwise: the common pace belongs to the
-    process and is a check of its own; the slowest fifth is judged by its mean, a single configuration by its rounds,
-    else by WIDEST (docs/measurements.md, The gate)."""
+    """Returns limited(times), except for devices with MANY configurations. Their speeds are divided by their common
+    pace, which differs between processes and has its own check. Then the mean of the slowest fifth has a limit. A
+    single configuration has the limit of its rounds, or else WIDEST (docs/measurements.md, "The gate")."""
     times["fair"] = times["paced"]
-    # Few rounds show little of a row's spread, so the rounds of the judged file count, too.
+    # The reference's few rounds may agree by chance, so the scatter of the judged file's rounds counts, too.
     times["spread_of"] = np.fmax(times["spread_of"], times["rounds"])
     times["least"] = np.fmax(times["least"], times["rounds"].clip(upper=WIDEST))
     plain = single(times)
@@ -349,12 +384,12 @@ def of_many(times, threshold):
 
 
 def named(line):
-    """Returns the name of a device: "1#0 node1" for file 1, device row 0, host node1."""
+    """Returns the name of a line's device: "1#0 node1" for file 1, row 0 of dimension `device`, host node1."""
     return f"{line['file'] + 1}{line['device_name']}"
 
 
 def ends(found):
-    """Returns the cells of the slowest and the fastest device of one key."""
+    """Returns the cells of the table for the slowest and the fastest device of one key."""
     cells = []
     for line in (found.loc[found["deviation"].idxmin()], found.loc[found["deviation"].idxmax()]):
         cells += [percent(line["deviation"]) + ("*" if line["slow"] else "?" if line["unsure"] else " "), named(line)]
@@ -362,7 +397,7 @@ def ends(found):
 
 
 def print_roofs(found, troubled):
-    """Prints a line for each model and roof. troubled: keys that some device could not compare."""
+    """Prints a line for each model and roof. troubled: keys of roofs that could not be compared on some device."""
     if found.empty:
         return
     print("Roofs against the reference, as speeds: - is slower, * by more than the limit, ? cannot be judged")
@@ -379,7 +414,7 @@ def print_roofs(found, troubled):
 
 
 def print_doubts(reasons, names):
-    """Prints which roofs were not compared, why and on which devices."""
+    """Prints the roofs that were not compared, the reasons and the devices."""
     found = {}
     for device, own in reasons.items():
         for key, why in own.items():
@@ -427,8 +462,8 @@ def print_configurations(found, all_times, count):
 
 
 def add_compared(verdict, lines, reason, names):
-    """Adds a check for each line that has a limit. reason(line) returns the text of a slow or unsure line; lines may
-    share one text."""
+    """Adds a check to the verdict for each line that has a limit. reason(line) returns the text for a slow or unsure
+    line; several lines may have the same text, which is then shown once."""
     for line in lines[lines["limit"].notna()].to_dict("records"):
         slow, values = line["slow"], {name: line[name] for name in ("value", "reference", "limit", "unit")}
         values["excess"] = (1 - line["fair"]) / line["limit"]
@@ -437,8 +472,8 @@ def add_compared(verdict, lines, reason, names):
 
 
 def add_noise(verdict, lines, what):
-    """Adds a check of the median noise: of a roof slowest over fastest sample, of a row 95th percentile over median.
-    Noise fails a device; it excuses no slow value."""
+    """Adds a check of the median of the lines' noise (column spread). A device with too much noise fails; noise is no
+    excuse for a slow value. what: "roofs" or "configurations"."""
     spread = lines["spread"].dropna()
     if len(spread):
         noise = float(spread.median())
@@ -447,8 +482,9 @@ def add_noise(verdict, lines, what):
 
 
 def add_load(verdict, roofs_found, times):
-    """Inserts a check of other work on the device. It fails a device if it takes more than LOAD of the time of steady
-    roofs, or if the device fails anyway; then it is the first reason. Else other processes make it inconclusive."""
+    """Inserts a check for other work on the device, as the first reason. The device fails if the other work takes more
+    than LOAD of the time of steady roofs. If other processes computed on the device without such an effect, they are a
+    reason of a device that fails anyway, and make any other device inconclusive."""
     taken = roofs_found["load"].mean() if "load" in roofs_found else np.nan
     told = times["other_processes"][times["other_processes"] != ""] if "other_processes" in times else times[:0]
     beside = told[told != "none"] if len(told) else told
@@ -463,7 +499,7 @@ def add_load(verdict, roofs_found, times):
 
 
 def slower(line):
-    """Returns "slower by 3.1 % +- 0.4", with half of the 95 % interval."""
+    """Returns "slower by 3.1 % +- 0.4"; the second number is half of the 95 % interval."""
     return f"slower by {share(1 - line['deviation'])} +- {100 * line['error']:.1f}"
 
 
@@ -496,8 +532,9 @@ def verdict_of(device, roofs_found, times, threshold, names):
 
 
 def absent(devices, part):
-    """Returns verdicts on the reference's devices that no other file has. A device passes as replaced if its host has
-    as many devices as before. A host that no other file has gets one inconclusive verdict, or none with `part`."""
+    """Returns verdicts on devices of the reference that are in no later file. If the host still has as many devices as
+    before, the device was replaced and passes. A host that is in no later file has one inconclusive verdict, or none if
+    `part` is true."""
     old, new = devices[devices["file"] == 0], devices[devices["file"] > 0]
     present = {*zip(new["hostname"], new["uuid"])}
     counts = new.groupby("hostname")["uuid"].nunique()
@@ -518,13 +555,13 @@ def absent(devices, part):
 
 
 def verdicts_of(files, devices, all_roofs, all_times, threshold, across, part=False, bits=None):
-    """Returns (verdicts, judged roofs, judged times). Each device has a verdict, except devices of a reference file.
-    bits: Bits of the files."""
+    """Returns (verdicts, judged roofs, judged times). All devices have a verdict, except those of the reference file.
+    bits: Bits of the files, or None."""
     several = devices["file"].nunique() > 1
     first = 0 if several else None
     usable = all_roofs[all_roofs["usable"]]
     roofs_found = judged(medians(usable, "key"), threshold, across, first)
-    without = roofs_found[roofs_found["deviation"].isna()]  # a new roof, or a reference that is unfit
+    without = roofs_found[roofs_found["deviation"].isna()]  # roofs that the reference lacks, or that are unfit there
     unfit = set(all_roofs.loc[all_roofs["unfit"].astype(bool) & (all_roofs["file"] == 0), "key"])
     roofs_found = roofs_found.dropna(subset="deviation")
     times = judged_times(medians(all_times, "key"), roofs_found, threshold, across, first).dropna(subset="deviation")
@@ -565,7 +602,7 @@ def verdicts_of(files, devices, all_roofs, all_times, threshold, across, part=Fa
 
 
 def all_devices(files):
-    """Returns one line for each device of each file. A device that several runs of a file opened has one line."""
+    """Returns one line for each device of each file, also if several runs of a file opened the device."""
     found = []
     for number, data in enumerate(files):
         for place in range(data.sizes["device"]):

@@ -1,13 +1,13 @@
-"""Explains why counted FLOPs or bytes of device memory differ from the model. PATTERNS match workloads and names of
-kernels; the first that fits gives the reason. The reason is likely, not proven."""
+"""Explains why counted FLOPs or bytes of device memory differ from modelled ones. PATTERNS match workloads and names of
+kernels, and the first pattern that matches gives the reason. The reason is likely, not proven."""
 
 import re
 from typing import NamedTuple
 
 import numpy as np
 
-FAR = 0.1  # distance of a ratio from 1 that needs a reason
-# Columns that patterns read.
+FAR = 0.1  # a ratio of counted to modelled that differs more from 1 needs a reason
+# Columns of rows() that patterns read.
 COLUMNS = ["workload", "configuration", "algorithm", "kernel_names", "kernel_count", "flops_ratio", "bytes_ratio"]
 COLUMNS += ["workspace", "footprint", "l2_capacity", "bytes_model", "bytes_counted_dram", "bytes_read_dram"]
 COLUMNS += ["bytes_written_dram", "bytes_written_l2"]
@@ -15,7 +15,7 @@ COLUMNS += ["bytes_written_dram", "bytes_written_l2"]
 
 class Pattern(NamedTuple):
     ratio: str  # "flops" or "bytes"
-    more: bool | None  # True: counted more than modelled, False: less, None: either
+    more: bool | None  # True: more counted than modelled, False: less, None: both
     workload: str  # regular expression that matches the whole name; "": any workload
     name: str  # regular expression searched in the names of algorithm and kernels; "": any
     reason: str
@@ -31,21 +31,22 @@ def masked(row):
 
 
 def beyond(row):
-    """Returns the counted bytes beyond the model's."""
+    """Returns the counted bytes less the modelled ones."""
     return row["bytes_counted_dram"] - row["bytes_model"]
 
 
 def handed_over(row):
-    """Returns whether kernels exchange results in a workspace. Most kernels write and read the workspace once, or less
-    of it if l2 keeps a part. Transforms may move more, because they use the workspace for each tile."""
+    """Returns whether an exchange of results between kernels, in a workspace, explains the excess. Most kernels write
+    and read the workspace once, or less of it if L2 keeps a part. Transforms may move more, because they use the
+    workspace for each tile."""
     moved = beyond(row) / row["workspace"] if row["workspace"] > 0 else np.nan
     transforms = "fft" in f"{row['algorithm']} {row['kernel_names']}"
     return row["kernel_count"] > 1 and (moved >= 0 if transforms else 0.15 <= moved <= 2.3)
 
 
 def read_again(row):
-    """Returns whether kernels read data again that l2 cannot hold. True if a single kernel moves more than its tensors;
-    each of several kernels may move all tensors again."""
+    """Returns whether repeated reads of data that L2 cannot hold explain the excess. A single kernel may move more than
+    its tensors, each of several kernels may move all tensors again."""
     moved = row["bytes_read_dram"] + row["bytes_written_l2"]
     again = row["kernel_count"] * row["footprint"]
     many = moved > 1.1 * row["footprint"] if row["kernel_count"] == 1 else row["bytes_counted_dram"] <= again
@@ -53,7 +54,7 @@ def read_again(row):
 
 
 def of_steps(row):
-    """Returns whether a program has several kernels, which exchange results in buffers unknown to roofsweep."""
+    """Returns whether the row is a program with several kernels, which may exchange results in buffers of their own."""
     return row["kernel_count"] > 1
 
 
@@ -62,8 +63,8 @@ def single(row):
 
 
 def own_writes(row):
-    """Returns whether the device's own writes explain the excess: up to 262144 bytes now and then, whatever runs
-    (docs/measurements.md)."""
+    """Returns whether the device's own writes explain the excess. A device writes up to 262144 bytes now and then,
+    independent of the work (docs/measurements.md)."""
     written = row["bytes_written_dram"]
     small = row["footprint"] < row["l2_capacity"] / 4
     return small and 64e3 <= written <= 300e3 and written >= 0.5 * beyond(row)
@@ -105,7 +106,7 @@ PATTERNS = [
 
 
 def reason(ratio, row):
-    """Returns the reason why row[f"{ratio}_ratio"] is far from 1."""
+    """Returns the reason why row[f"{ratio}_ratio"] is far from 1; "" if it is near 1."""
     more, names = row[f"{ratio}_ratio"] > 1, f"{row['algorithm']} {row['kernel_names']}"
     for pattern in PATTERNS:
         if (
@@ -120,7 +121,7 @@ def reason(ratio, row):
 
 
 def notes(table):
-    """Returns a note for each row of a table with COLUMNS; "" where FLOPs and bytes are near the model."""
+    """Returns a note for each row of a table with COLUMNS; "" if counted FLOPs and bytes are near the modelled ones."""
     far = np.zeros(len(table), bool)
     for name in ("flops_ratio", "bytes_ratio"):
         far |= (np.isfinite(table[name]) & ((table[name] - 1).abs() > FAR)).to_numpy()

@@ -1,5 +1,5 @@
-"""Loads a result file as an xarray Dataset with words for flags and levels: .sel(memory_level="dram"),
-status == "measured"."""
+"""Loads a result file as an xarray Dataset. Flags and memory levels are words: data.status == "measured",
+data.sel(memory_level="dram")."""
 
 import contextlib
 import importlib
@@ -15,25 +15,25 @@ import xarray
 
 from .texts import Refused, listed, plain, say
 
-# If HDF5 gets no lock (the file system has none, or another process holds it), it calls a healthy file damaged.
+# Without this, HDF5 reports a healthy file as damaged if the file system has no locks or another process has locked it.
 os.environ["HDF5_USE_FILE_LOCKING"] = "FALSE"
 
-FORMAT_VERSION = 3  # the readable format
-# CPU time in which a file must be read. HDF5 may read a damaged file without end; 10^5 rows take 10 s for 258 MB.
-READ_SECONDS, READ_RATE = 8.0, 2e6  # s, and bytes per further second
-DEFLATED = 1032  # largest ratio of compression of zlib
+FORMAT_VERSION = 3  # the only format_version that this package reads
+# Limit of the CPU time to read a file, because HDF5 may read a damaged file without end. 10^5 rows (258 MB) take 10 s.
+READ_SECONDS, READ_RATE = 8.0, 2e6  # s for every file, and one second more for each 2e6 bytes
+DEFLATED = 1032  # largest ratio of compression that zlib reaches
 # Modules with which xarray reads netCDF-4. (scipy reads only older formats.)
 BACK_ENDS = ["netCDF4", "h5netcdf"]
 # Every result file has at least one of these variables.
 OWN = {"config_hash", "device_roof_name"}
-# {dimension with a coordinate variable of names: names that tables need}
+# {dimension whose entries have names, in a variable like the dimension: names that tables need}
 COORDINATES = {"memory_level": ["dram", "l2"]}
 COORDINATES |= {name: [] for name in ("number_format", "health", "wall_part", "activity", "part")}
-# Attributes with several lines. load() keeps their line ends, so that commands that print them call plain().
+# Attributes with several lines. load() keeps their line ends, so commands that print them must call plain().
 LINES = ("manifest", "history")
 
-# Variables that this package reads, by dimensions and kind of values. load() drops a variable of another shape or kind.
-# A variable that the file lacks is filled: texts with "", flags with "unknown", others with NaN or NaT.
+# Variables that this package reads, by dimensions and kind of values. load() drops a variable that has other dimensions
+# or another kind. If the file lacks a variable, load() adds it: texts as "", flags as "unknown", others as NaN or NaT.
 KNOWN = {
     ("config",): {
         "text": "configuration config_hash label name error workload implementation algorithm layout_chosen axes cache "
@@ -97,22 +97,23 @@ SHAPES = {
 }
 DTYPES = {"text": "OUS", "flag": "iuf", "time": "M", "number": "iuf"}
 MISSING = {"text": "", "flag": "unknown", "time": np.datetime64("NaT", "ns"), "number": np.nan}
-# Variables of verdicts on devices.
+# Variables from which devices are judged.
 JUDGED = {"status", "config_device", "time_median", "health", "device_health_start", "device_health_end"}
 JUDGED |= {"device_node", "node_hostname", "link_node", "link_node_to", "link_operation", "link_from", "link_to"}
 JUDGED |= {"config_hash", "device_roof_device", "device_roof_condition", "device_roof_verdict"}
-# {variable of verdicts: its unit}
+# {variable from which devices are judged: its unit}
 UNITS = {"time_median": "s", "device_roof_bandwidth": "byte s-1", "device_roof_performance": "s-1"}
 UNITS |= {"device_roof_time": "s", "energy": "J", "energy_time": "s", "device_roof_sustained": "s-1"}
 UNITS |= {"link_time": "s", "link_bandwidth": "byte s-1", "link_bytes": "byte"}
 JUDGED |= set(UNITS)
 # A numeric parameter in the text of a configuration.
 NUMBER = re.compile(r" (\w+)=(\d+(?:x\d+)?|same|valid)(?= |$)")
-ROUNDING = 1e-6  # relative error of values that are computed from others
+ROUNDING = 1e-6  # relative error of values that the file computes from its other values
 INVALID = "invalid"  # word for a flag value without a meaning
-# Variables that load() does not fill if they are absent, because tables then use other variables.
+# Variables that load() does not add if they are absent, because tables then use other variables.
 REPLACED = {"time_median_low", "time_median_high", "level_time", *COORDINATES}
-# {index variable: dimension it points to}. None: a larger index is no fault; `ncks -d config,0,4` leaves all kernels.
+# {index variable: dimension that it points to}. None: an index beyond the dimension is no fault, because
+# `ncks -d config,0,4` keeps the kernels of removed rows.
 INDICES = {
     "config_device": "device",
     "device_roof_device": "device",
@@ -124,7 +125,7 @@ INDICES = {
 
 
 def missing(data, name):
-    """Returns (dimensions, values) of a variable without values."""
+    """Returns (dimensions, values) for a variable of KNOWN whose values are all missing."""
     dims, kind = SHAPES[name]
     shape = [data.sizes.get(dim, 0) for dim in dims]
     return dims, np.full(shape, MISSING[kind], dtype=object if kind in ("text", "flag") else None)
@@ -148,7 +149,7 @@ def completed(data):
     """Returns the dataset with its absent variables of KNOWN filled, except those in REPLACED."""
     names = [name for name in SHAPES if name not in data.variables and name not in REPLACED]
     data = data.assign({name: missing(data, name) for name in names})
-    for name in ("algorithm", "implementation"):  # the file stores requested_* only if it is not auto
+    for name in ("algorithm", "implementation"):  # the file stores requested_NAME only if it is not auto
         requested = data[f"requested_{name}"]
         auto = [
             word == "" and f" {name}=auto" in text for word, text in zip(requested.values, data.configuration.values)
@@ -158,8 +159,8 @@ def completed(data):
 
 
 def numbers_of(text):
-    """Returns {variable: value} of the numbers in a configuration's text. {} for programs, whose free texts may contain
-    numbers."""
+    """Returns {variable: value} of the numbers in a configuration's text. {} for programs, whose commands may contain
+    any numbers."""
     found = {} if text.startswith("program ") else dict(NUMBER.findall(text))
     high, _, wide = found.pop("kernel", "").partition("x")
     found |= {"filter_height": high, "filter_width": wide or high} if high else {}
@@ -167,7 +168,7 @@ def numbers_of(text):
 
 
 def with_numbers(data):
-    """Returns the dataset with the parameters that no row changes from the default: the file stores them only in
+    """Adds the parameters that have their default in all rows, which the file stores only in the text
     `configuration`."""
     found = pandas.DataFrame([numbers_of(text) for text in data.configuration.values])
     for name in found.columns.difference(list(data.variables)):
@@ -187,10 +188,10 @@ def back_end():
 
 @contextlib.contextmanager
 def bounded(path):
-    """Context that reads a file. If the command line has bounded the CPU time of this process, SIGPROF ends the process
-    when it has read for too long: a handler would wait for HDF5."""
+    """Context in which a file is read. If cli.main() limits the CPU time of this process, SIGPROF ends the process when
+    reading takes too long. The signal has no handler, because Python would run it only after HDF5 has returned."""
     left, _ = signal.getitimer(signal.ITIMER_PROF)
-    if not left:  # a notebook, for example
+    if not left:  # no limit, as in a notebook
         yield
         return
     size = os.path.getsize(path) if os.path.exists(path) else 0
@@ -202,9 +203,9 @@ def bounded(path):
 
 
 def check_sizes(path, variables):
-    """Raises Refused if a file declares more values than it can hold. A text takes a byte or more; numbers compress at
-    most by DEFLATED. Missing variables of KNOWN count too, because load() fills them. variables: {name: variable of
-    netCDF4 or h5netcdf}"""
+    """Raises Refused if a file declares more values than its size allows. A text takes at least a byte; numbers
+    compress at most by DEFLATED. Absent variables of KNOWN count, too, because load() adds them. variables: {name:
+    variable of netCDF4 or h5netcdf}"""
     size, texts, sizes, widths = os.path.getsize(path), 0, {}, {}
     for own in variables.values():
         sizes |= dict(zip(own.dimensions, own.shape))
@@ -221,13 +222,13 @@ def check_sizes(path, variables):
 
 @contextlib.contextmanager
 def opened(path):
-    """Context of an open file whose values are not decoded; see bounded(). Raises Refused."""
+    """Context with an open file whose values are not decoded; see bounded(). Raises Refused."""
     with bounded(path), raw_of(path) as raw:
         yield raw
 
 
 def raw_of(path):
-    """Opens a file. Raises Refused; a damaged file makes the libraries raise any exception."""
+    """Opens a file. Any exception of the libraries, which a damaged file may cause, becomes Refused."""
     try:
         back = importlib.import_module(name := back_end())
         file = back.Dataset(path) if name == "netCDF4" else back.File(path, "r", decode_vlen_strings=True)
@@ -240,13 +241,13 @@ def raw_of(path):
         raise Refused(f"{path}: {error.strerror or error}") from error
     except Refused:
         raise
-    except Exception as error:  # its text is useless
+    except Exception as error:  # its text does not help users
         raise Refused(f"{path}: no NetCDF file, or a damaged one") from error
 
 
 def decoded(variables):
     """Reads variables into memory and decodes times and missing values."""
-    data = xarray.Dataset(variables).load()  # whole, because the netCDF4 module reads slices of strings one by one
+    data = xarray.Dataset(variables).load()  # all at once: netCDF4 reads parts of a text variable value by value
     return dict(xarray.decode_cf(data, decode_coords=False, decode_timedelta=False).load().variables)
 
 
@@ -254,7 +255,7 @@ def read(raw):
     """Returns ({name: variable}, {name of an unreadable variable: reason})."""
     try:
         return decoded(raw.variables), {}
-    except Exception:  # read one by one below, to find the damaged variable
+    except Exception:  # the loop below reads each variable alone, to find the damaged one
         found, faults = {}, {}
     for name, variable in raw.variables.items():
         try:
@@ -274,7 +275,8 @@ def words_of(variable):
 
 
 def understood(name, variable):
-    """Returns a variable with flags as words and plain texts. Raises ValueError with the reason if it is damaged."""
+    """Returns the variable with flags as words, and texts without control characters. Raises ValueError with the reason
+    if the variable is damaged."""
     dims, kind = SHAPES.get(name, (variable.dims, None))
     if variable.dims != dims:
         raise ValueError(f"its dimensions are ({', '.join(variable.dims)}), not ({', '.join(dims)})")
@@ -288,7 +290,7 @@ def understood(name, variable):
         values = words_of(variable)
     elif kind == "text" or values.dtype.kind in "OUS":  # xarray reads texts of no rows as numbers
         values = np.vectorize(plain, otypes=[object])(values)
-        if name == "device_model":  # AMD fills its names with blanks, which earlier files have
+        if name == "device_model":  # AMD ends its names with blanks, which earlier files contain
             values = np.vectorize(str.strip, otypes=[object])(values)
     stored = np.dtype(variable.encoding.get("dtype", values.dtype))
     if stored.kind in "iu" and values.dtype.kind == "f" and np.isfinite(values).all():  # xarray reads integers as float
@@ -307,8 +309,8 @@ def check_version(attributes, path):
 
 
 def check_indices(data, path, faults):
-    """Sets indices out of range to -1 and notes faults. Raises Refused if rows and devices do not match: tools such as
-    ncrcat join rows but keep only the devices and kernels of the first file."""
+    """Sets indices out of range to -1 and adds them to `faults`. Raises Refused if rows and devices do not match,
+    because ncrcat joined the rows of files but took devices and kernels only from the first file."""
     for name, dim in INDICES.items():
         if name not in data:
             continue
@@ -329,8 +331,8 @@ def check_indices(data, path, faults):
 
 
 def with_coordinates(data, faults):
-    """Returns the dataset with the dimensions of COORDINATES as coordinates. If the names are damaged, drops the
-    dimension and all its variables."""
+    """Returns the dataset with the dimensions of COORDINATES as coordinates. If the names of a dimension are damaged,
+    drops the dimension and all its variables."""
     for dim, least in COORDINATES.items():
         names = list(data[dim].values) if dim in data.variables else []
         different = len(set(names) - {""}) == data.sizes.get(dim, 0)
@@ -343,9 +345,9 @@ def with_coordinates(data, faults):
 
 
 def contradictions(data):
-    """Returns the places of roofs whose value and stored shares of theory contradict each other. A value divided by its
-    share is the theoretical value, which is equal for a kind of roof of a device under all conditions. Per cycle and
-    multiprocessor the theoretical value of units, shared memory and l1 is a power of two (src/model/chip.c)."""
+    """Returns the places of roofs whose value contradicts the stored share of theory. Value over share is the
+    theoretical value, which must be equal for all roofs of one kind and device. For units, shared memory and L1 the
+    theoretical value per cycle and multiprocessor must also be a power of two (src/model/chip.c)."""
     device, rows = data["device_roof_device"].values, data.sizes["device_roof"]
     own = {
         name: data[f"device_roof_{name}"].values if f"device_roof_{name}" in data else np.full(rows, np.nan)
@@ -369,7 +371,7 @@ def contradictions(data):
 
 
 def check_values(path, data):
-    """Raises Refused if a value that verdicts use is impossible, or belongs to no device."""
+    """Raises Refused if a value from which devices are judged is impossible, or belongs to no device."""
     for name, unit in UNITS.items():
         if name in data and (found := data[name].attrs.get("units", "none")) != unit:
             raise Refused(f"{path}: damaged: {name} has the unit {found}, not {unit}")
@@ -394,14 +396,11 @@ def check_values(path, data):
 
 
 def load(path, needs=(), judged=False):
-    """Reads a whole result file into memory. Raises Refused if it is no result file of roofsweep, or if it lacks a
-    variable of `needs` whose dimension has rows.
-
-    Flags are words. Texts of variables have no control characters. Missing numbers are NaN, missing texts "". A
-    variable without values may be absent. A damaged variable is left out with a message.
-
-    judged: for verdicts on devices. Raises Refused also if a variable of JUDGED is damaged, or a measured row has no
-    time."""
+    """Reads a whole result file into memory. Raises Refused if the file is no result file of roofsweep, or if it lacks
+    a variable of `needs` whose dimension has entries. Flags are words. Texts have no control characters. Missing
+    numbers are NaN, missing texts "". A variable without values may be absent. A damaged variable is left out with a
+    message. judged: the file is used to judge devices. Raises Refused also if a variable of JUDGED is damaged, or if a
+    measured row has no time."""
     with opened(path) as raw:
         if not OWN & set(raw.variables):
             raise Refused(f"{path}: no result file of roofsweep, it has no {' and no '.join(sorted(OWN))}")

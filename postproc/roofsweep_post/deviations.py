@@ -1,11 +1,12 @@
-"""Computes the deviation of each device from the other devices of its model, or from itself in an earlier file, and
-judges it.
+"""Computes and judges the deviation of each device from the other devices of its model, or from itself in an earlier
+file.
 
-The reference is the median of the model's devices; with two devices the faster one. A device is slow beyond a limit.
-The limit follows from the reference alone, never from the noise of the judged device. It is the largest of
+The reference is the median of the model's devices, or the faster one of two. A device is slow if it is slower than the
+reference by more than the expected spread. Noise of the judged device does not widen this spread. It is the largest of
 
-- the limit of this kind of value (`least`; `between` if devices are compared with each other; else the threshold),
-- the spread between placements of the buffers (`placed`: median over the reference's devices),
+- the limit of this kind of value (column `least`, or `between` if devices are compared with each other; default: the
+  threshold),
+- the spread between placements of the buffers (column `placed`, median over the devices of the reference),
 - three times the scatter of the devices (median absolute deviation scaled to a standard deviation; 0 for two devices).
 
 The limit is at most 10 %, or the threshold or the limit of this kind if that is wider. If one of the others exceeds
@@ -17,12 +18,12 @@ import numpy as np
 THRESHOLD = 0.04
 WIDEST = 0.10
 SCATTER = 3.0
-LESS = ["s", "cycles", "J/B", "J/FLOP", "J/OP"]  # units of values that are better when smaller
+LESS = ["s", "cycles", "J/B", "J/FLOP", "J/OP"]  # units of values for which smaller is better
 TO_STDEV = 1.4826  # standard deviation over median absolute deviation, for a normal distribution
 
 
 def speed(table):
-    """Returns values that are better when larger: times and energies are inverted."""
+    """Returns values for which larger is better: times and energies are inverted."""
     return np.where(table["unit"].isin(LESS), 1 / table["value"], table["value"])
 
 
@@ -40,13 +41,13 @@ def at_equal_clock(found):
 
 
 def centre_of(values):
-    """Returns the median; of two values the larger."""
+    """Returns the median of the values, or the larger one of two."""
     return float(np.max(values) if len(values) == 2 else np.median(values))
 
 
 def scatter(values, centre):
-    """Returns the median absolute deviation, scaled to a standard deviation. 0 for two values, which are always equally
-    far from their centre."""
+    """Returns the median absolute deviation from `centre`, scaled to a standard deviation. 0 for two values, which
+    cannot show a scatter."""
     return TO_STDEV * float(np.median(np.abs(values - centre))) if len(values) > 2 else 0.0
 
 
@@ -58,12 +59,13 @@ def most_of(found, name, how=np.max):
 
 
 def spread_of(found, scattered):
-    """Returns the expected spread of one key: the largest of the stated, placement and scatter terms."""
+    """Returns the expected spread of one key: the largest of `least`, the spread of placements, and SCATTER times
+    `scattered`."""
     return max(most_of(found, "least"), most_of(found, "placed", np.median), SCATTER * scattered)
 
 
 def by_group(table, keys, name):
-    """Returns centre_of() and scatter() of a column for each line's group, and the size of the group."""
+    """Returns for each line the centre_of(), the scatter() and the size of its group, for one column."""
     groups = table.groupby(keys)[name]
     size = groups.transform("size")
     centre = groups.transform("median").mask(size == 2, groups.transform("max"))
@@ -72,13 +74,12 @@ def by_group(table, keys, name):
 
 
 def judged(table, threshold=THRESHOLD, across=False, first=None):
-    """Judges a table with the columns value, unit, key, file, model and uuid. Optional: least and between, for a
-    threshold of 4 %; placed; unfit: no reference; soft: unsure where others are slow.
-
-    Adds reference; deviation: speed over the reference's speed; limit; slow, unsure, fast; against: the kind of
-    reference. Devices of one file are compared with each other. With several files the first is the reference: the
-    same device there, else the median of its model. first: number of that file; None: for each key the first file that
-    has it. Lines without a reference have deviation NaN, lines that are not judged have limit NaN."""
+    """Judges a table with the columns value, unit, key, file, model and uuid. Optional columns: least, between (limits
+    at a threshold of 4 %), placed, unfit (the line cannot be a reference), soft (a line beyond its limit is unsure, not
+    slow). Adds the columns reference, deviation (speed over the reference's speed; NaN without a reference), limit (NaN
+    if the line is not judged), slow, unsure, fast, and against (the kind of reference). Devices of one file are
+    compared with each other. With several files the reference is the first file: the same device there, else the median
+    of its model. first: number of the first file; None: for each key the first file that has the key."""
     table, keys = table.reset_index(drop=True), ["key"] if across else ["model", "key"]
     defaults = {"least": THRESHOLD, "between": 0.0, "placed": np.nan, "unfit": False, "soft": False}
     table = table.assign(speed=speed(table), **{name: own for name, own in defaults.items() if name not in table})
@@ -99,7 +100,7 @@ def judged(table, threshold=THRESHOLD, across=False, first=None):
     _, scattered, size = by_group(table, [*keys, "file"], "deviation")
     alone = itself & ((size < 2) | (several & (table["file"] == table["file"].min())))
     new = (~matched).groupby([table[key] for key in [*keys, "file"]]).transform("any")
-    scattered = np.fmax(scattered, own["scattered"].where(new))  # some are compared with others, whose scatter counts
+    scattered = np.fmax(scattered, own["scattered"].where(new))  # new devices: also the scatter of the reference
     spread = np.fmax(np.fmax(own["least"], own["placed"]), SCATTER * scattered)
     table["reference"] = (1 / reference).where(table["unit"].isin(LESS), reference)
     table["spread_of"] = spread.where(matched, np.fmax(spread, own["between"]))
@@ -112,7 +113,8 @@ def judged(table, threshold=THRESHOLD, across=False, first=None):
 
 
 def limited(table, threshold=THRESHOLD):
-    """Sets limit, slow, unsure and fast from fair (the judged deviation) and spread_of (the expected spread)."""
+    """Sets the columns limit, slow, unsure and fast from fair (the judged deviation) and spread_of (the expected
+    spread)."""
     spread, widest = table["spread_of"], max(WIDEST, threshold)
     table["limit"] = spread.clip(upper=table["least"].clip(lower=widest)).where(np.isfinite(spread))
     known, slower = table["fair"].notna() & table["limit"].notna(), 1 - table["fair"]

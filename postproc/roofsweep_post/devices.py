@@ -1,4 +1,4 @@
-"""Names devices by their row in a file, and explains these names at the end of a table."""
+"""Names devices by their row of dimension `device`, and explains these names at the end of a table."""
 
 from .frames import places
 from .texts import listed

@@ -47,7 +47,7 @@ TABLES = {
 
 
 def markdown(table):
-    """Returns a table as Markdown: six digits, with bars and backslashes in texts escaped."""
+    """Returns a table as Markdown. Numbers have six digits; bars and backslashes in texts are escaped."""
     numbers = table.select_dtypes("floating")
     table = table.assign(**{name: numbers[name].map("{:.6g}".format, na_action="ignore") for name in numbers})
     cells = table.astype(object).where(table.notna(), "").astype(str)
@@ -68,13 +68,13 @@ def json_value(value):
 
 
 def as_json(table):
-    """Returns a table as JSON. (pandas' to_json() has 15 decimals, which leave three digits of an error of 3e-13.)"""
+    """Returns a table as JSON. (pandas' to_json() writes 15 decimals: only three digits of a verify_error of 3e-13.)"""
     lines = [{name: json_value(value) for name, value in line.items()} for line in table.to_dict("records")]
     return json.dumps(lines, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def safe(table):
-    """Returns a table in which no text is a spreadsheet formula; a program's command or a host's name could be one."""
+    """Returns a table in which no text is a spreadsheet formula, as a program's command or a host's name might be."""
 
     def text(cell):
         return re.sub(r"^(?=[=+@\t\uff1d\uff0b\uff0d\uff20-])", "'", str(cell))
@@ -84,18 +84,19 @@ def safe(table):
 
 
 def whole(table, files):
-    """Returns the table with counts as whole numbers or missing."""
+    """Returns the table with counts as whole numbers; missing counts stay missing."""
     stored = {name: found.encoding.get("dtype", found.dtype) for data in files for name, found in data.items()}
-    prefix = "device_roof_" if "node_spread" in table else ""  # columns of roofs() lack it
+    prefix = "device_roof_" if "node_spread" in table else ""  # roofs() drops this prefix of the variables
     names = [name.removeprefix(prefix) for name, kind in stored.items() if kind.kind in "iu"]
     counts = [name for name in names if name in table and table[name].dtype.kind in "fiu"]
     own = table[counts]
-    right = (own % 1 == 0) & (own.abs() < 2**63) | own.isna()  # a damaged file may hold other values
+    right = (own % 1 == 0) & (own.abs() < 2**63) | own.isna()  # false for values of a damaged file
     counts = list(right.columns[right.all()])
     return table.astype(dict.fromkeys(counts, "Int64"))
 
 
-# {suffix: function that returns a table's text}, and {suffix: (function that writes a file, package it needs)}.
+# {suffix: function that returns the text of a table}, and {suffix: (function that writes a file, package that it
+# needs)}.
 TEXTS = {
     "csv": lambda table: safe(table).to_csv(index=False),
     "json": as_json,

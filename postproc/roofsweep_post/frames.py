@@ -1,5 +1,5 @@
-"""Makes pandas tables of result files: rows(), roofs(), kernels(). Each takes one dataset of load() or a list. The
-column `file` numbers the datasets from 0."""
+"""Makes pandas tables of result files: rows(), roofs(), kernels(). Each function takes one dataset of load() or a list
+of them, which the column `file` numbers from 0."""
 
 import re
 from itertools import pairwise
@@ -12,11 +12,11 @@ from .dataset import INVALID, parameters
 from .naming import names
 from .texts import plain
 
-# {variable: shown unit}. A roof has a value in exactly one of these variables.
+# {variable: unit in tables}. A roof has a value in exactly one of these variables.
 VALUES = {"bandwidth": "B/s", "performance": "FLOP/s", "time": "s"}
-DISTURBED = 0.2  # a roof with more disturbance (column of roofs()) is disturbed: ROOF_DISTURBED of src/model/roof.h
-DOUBTFUL = ["above-theory", "contradicted", INVALID]  # verdicts of roofs that are shown but not used
-# Variables that commands pass to load() as needs.
+DISTURBED = 0.2  # limit of the column `disturbance` of roofs(), as ROOF_DISTURBED of src/model/roof.h
+DOUBTFUL = ["above-theory", "contradicted", INVALID]  # roofs with these verdicts are shown but not used
+# Variables that commands pass to load() as `needs`.
 DEVICES = ("device_hostname", "device_uuid", "device_model")
 ROWS = ("configuration", "config_hash", "label", "status", "time_median", "config_device", *DEVICES)
 ROOFS = ("device_roof_name", "device_roof_device", "device_roof_condition", "device_roof_verdict", *DEVICES)
@@ -35,15 +35,16 @@ def of_all(data, build):
 
 
 def places(data):
-    """Returns for each row of `device` the first row of the same device. Each run that opened a device added a row."""
+    """Returns for each row of dimension `device` the first row of the same device. Each run that opened a device added
+    a row for it."""
     first = {}
     keys = zip(*(data[f"device_{name}"].values for name in ["hostname", "uuid", "model"]))
     return np.array([first.setdefault(key, row) for row, key in enumerate(keys)])
 
 
 def flat(data, dimension):
-    """Returns the variables of one dimension as columns. A variable with a second, named dimension becomes a column for
-    each name: bytes_counted_dram."""
+    """Returns the variables of one dimension as columns. A variable with a second dimension, whose entries have names,
+    becomes a column for each name: bytes_counted_dram."""
     columns = {}
     for name, found in data.variables.items():
         if found.dims == (dimension,):
@@ -55,7 +56,8 @@ def flat(data, dimension):
 
 
 def notch(data):
-    """Returns for each row 1.57 IQR / sqrt(n) of its samples over their median; NaN with fewer than 4 samples."""
+    """Returns for each row 1.57 IQR / sqrt(n) of its n samples, divided by their median; NaN for fewer than 4
+    samples."""
     samples = data["time_sample"].values
     count = np.isfinite(samples).sum(axis=1)
     found = np.full(len(samples), np.nan)
@@ -75,7 +77,7 @@ def at_level(table, levels, stem):
 
 
 def kernel_names(data):
-    """Returns for each row the names of its kernels as one text, and for each row their number."""
+    """Returns two values for each row: the names of its kernels as one text, and their number."""
     names = [[] for _ in range(data.sizes["config"])]
     for row, name in zip(data["kernel_config"].values.astype(int), data["kernel_name"].values):
         if 0 <= row < len(names):
@@ -84,7 +86,7 @@ def kernel_names(data):
 
 
 def of_device(data):
-    """Returns for each row the row of its device; -1 without a device."""
+    """Returns for each row the index of its device in dimension `device`; -1 without a device."""
     return data["config_device"].fillna(-1).values.astype(int)
 
 
@@ -95,9 +97,9 @@ def short_kernel(name):
 
 
 def only_moves(data, table, owner, flops):
-    """Returns for each kernel whether it only moves data. Transposes and conversions count some arithmetic, so a kernel
-    may do FLOPs if they are less than 1 % of the row's and, at their roof, take less than 2 % of its bytes' time. Bytes
-    that were not counted take no time."""
+    """Returns for each kernel whether it only moves data. Transposes and conversions do some arithmetic. So the kernel
+    may do less than 1 % of the row's FLOPs, if these FLOPs at their roof take less than 2 % of the time of the kernel's
+    bytes. Bytes that were not counted take no time."""
     stem = "kernel_bytes_counted_"
     moved = table[[name for name in table if name.startswith(stem)]]
     roofs = data["device_peak_bandwidth"].sel(memory_level=[name.removeprefix(stem) for name in moved]).values
@@ -107,10 +109,10 @@ def only_moves(data, table, owner, flops):
 
 
 def kernel_parts(data):
-    """Returns {variable: values of the rows} from their kernels: launches, time share and longest kernel of those that
-    only move data, and time share of those with too few blocks to fill the device. A value is missing unless known for
-    all kernels of the row. FLOPs are known for a counted kernel, for a row's only kernel, and if the row has no
-    FLOPs."""
+    """Returns {variable: values of the rows} that follow from kernels. For kernels that only move data: number of
+    launches, share of the time, and the longest kernel. For kernels with too few blocks to fill the device: share of
+    the time. A value is missing if it is unknown for one of the row's kernels. The FLOPs of a kernel are known if it
+    was counted, if it is the row's only kernel, or if the row has no FLOPs."""
     table, rows = kernels_of(data), data.sizes["config"]
     owner = table["kernel_config"].astype(int)
     whole = data["flops_counted"].values[owner]
@@ -138,7 +140,8 @@ def kernel_parts(data):
 
 
 def counted_precision(table):
-    """Returns the precision of each row. Programs that name none get the precision of most FLOPs of their unit."""
+    """Returns the precision of each row. A program without an axis `precision` gets the precision in which its unit did
+    most FLOPs."""
     found = table["precision"].copy()
     for unit in ("vector", "tensor"):
         own = table[(found == "") & (table["workload"] == "program") & (table["unit"] == unit)]
@@ -173,7 +176,7 @@ def rows_of(data):
         table[f"peak_{unit}"] = peaks_of(table, ceilings, unit)
     table["peak"] = table["peak_vector"].where(table["unit"] == "vector", table["peak_tensor"])
     table["peak"] = table["peak"].where(table["unit"].isin(["vector", "tensor"]))
-    for name, own in [("bandwidth", "bandwidth_roof"), ("peak", "compute_roof")]:  # at the row's read share and clock
+    for name, own in [("bandwidth", "bandwidth_roof"), ("peak", "compute_roof")]:  # those of the row come first
         table[name] = table[own].fillna(table[name])
     table["hostname"] = ceilings["device_hostname"].fillna("")
     table["model"], table["device_kind"] = ceilings["device_model"].fillna(""), ceilings["device_kind"].fillna("")
@@ -186,7 +189,7 @@ def rows_of(data):
     table["kernel_names"], table["kernel_count"] = kernel_names(data)
     for level in levels:
         table[f"bytes_read_{level}"] = table[f"bytes_counted_{level}"] - table[f"bytes_written_{level}"]
-    timed = f"level_time_{levels[0]}" in table  # absent if no row has bytes at a level with a measured roof
+    timed = f"level_time_{levels[0]}" in table  # absent if no row has bytes at a level whose roof was measured
     table["roof_level_time"] = at_level(table, levels, "level_time") if timed else np.nan
     table = table.assign(**kernel_parts(data))
     for name, how in COMPUTED.items():
@@ -195,13 +198,13 @@ def rows_of(data):
 
 
 def rows(data, measured=True):
-    """Returns a line for each configuration and device with all variables of `config`. A variable by memory level or
-    precision has several columns (bytes_counted_dram).
-
-    Further columns: intensity and bandwidth at the row's roof_memory_level; peak of its precision and unit (bandwidth
-    and peak are bandwidth_roof and compute_roof, else device_peak_*); model, device_name; config: row in the file;
-    place: the device's first row of `device`; noise: half the 95 % interval of the median over the median; limited_by:
-    the limiter; name: of naming.py. measured: only rows with status `measured`."""
+    """Returns a line for each configuration and device, with all variables of dimension `config`. A variable by memory
+    level or precision has a column for each (bytes_counted_dram). Further columns: intensity at the row's
+    roof_memory_level; bandwidth: bandwidth_roof, or else device_peak_bandwidth; peak: compute_roof, or else
+    device_peak_vector or _tensor; model, device_name; config: index in the file; place: index of the device in
+    dimension `device`, the first one if several runs opened it; noise: half the 95 % interval of the median, divided by
+    the median; limited_by: the limiter; name: short name (naming.py). measured: return only rows with status
+    `measured`."""
     table = of_all(data, rows_of)
     table["name"] = names(
         table["name"], table["label"], table["configuration"], len(several(data)) > 1, table["listed"]
@@ -222,7 +225,7 @@ def roofs_of(data):
         measured = table[name].notna()
         table.loc[measured, "value"] = table[name]
         table.loc[measured, "unit"] = unit
-    # The long name marks precisions whose unit is no FLOP: "(int8: operations)".
+    # The long name contains "(int8: operations)" for precisions whose unit is not the FLOP.
     operations = re.findall(r"(\w+): operations", data["device_roof_performance"].attrs.get("long_name", ""))
     precision = table["name"].str.split().str[0]
     table.loc[table["performance"].notna() & precision.isin(operations), "unit"] = "OP/s"
@@ -244,19 +247,18 @@ def roofs_of(data):
 
 
 def roofs(data):
-    """Returns a line for each roof: device, kind and condition.
-
-    Columns: the variables device_roof_* without the prefix; value and unit; usable: it has a value and no doubtful
-    verdict; disturbance: how much longer a sample takes on average than the best (0 for times, whose value is a median,
-    and for transfers, which devices share), where above DISTURBED other work interfered; place: the device's first
-    row of `device`; bytes_ratio: {level: ratio}; model, uuid, device_kind, device_name; node_spread: highest minus
-    lowest value over the mean, of the devices of one host, kind and session."""
+    """Returns a line for each device, kind of roof and condition. Columns: the variables device_roof_* without this
+    prefix; value and unit; usable: the roof has a value and no doubtful verdict; disturbance: mean time of a sample
+    over that of the best, minus 1 (0 for times, which are medians, and for transfers, whose bus devices share; above
+    DISTURBED other work interfered); place: index of the device in dimension `device`, the first one if several runs
+    opened it; bytes_ratio: {level: ratio}; model, uuid, device_kind, device_name; node_spread: (highest - lowest value)
+    / mean over the devices of a host with the same kind and session."""
     return of_all(data, roofs_of)
 
 
 def kernels_of(data):
     table = flat(data, "kernel")
-    # A file without kernels has a placeholder: kernel_config -1. `ncks -d config,0,4` keeps kernels of removed rows.
+    # A file without kernels has one entry with kernel_config -1. `ncks -d config,0,4` keeps kernels of removed rows.
     table = table[table["kernel_config"].between(0, data.sizes["config"] - 1)].copy()
     config = table["kernel_config"].to_numpy(int)
     device = of_device(data)[config]
@@ -272,16 +274,16 @@ def kernels_of(data):
 
 
 def kernels(data):
-    """Returns a line for each distinct kernel of a configuration: kernel_*, configuration, config_hash and label.
-
-    kernel_waves: blocks over the blocks that the device holds at once; kernel_tail_loss: empty share of all waves, due
-    to the last one; kernel_occupancy: threads on a full device, in groups of 32, over the most that it can hold."""
+    """Returns a line for each distinct kernel of a configuration, with the variables kernel_*, configuration,
+    config_hash and label. Further columns: kernel_waves: blocks over the number of blocks that the device holds at a
+    time; kernel_tail_loss: share of the places of blocks in all waves that is empty in the last wave; kernel_occupancy:
+    threads of the blocks that the device holds at a time (in warps of 32), over the largest number of threads that it
+    can hold."""
     return of_all(data, kernels_of)
 
 
 def ceilings(data, device):
-    """Returns the roofs that the model uses: of one row of `device`, or the medians of several.
-
+    """Returns the roofs with which rows are compared, for one index of dimension `device`, or the medians for several.
     Keys are (kind, detail, unit): ("bandwidth", "dram", "B/s"), ("tensor", "fp16", "FLOP/s"), ("launch", "", "s")."""
     chosen, found = data.isel(device=np.atleast_1d(device)), {}
     for kind, place, unit in [
@@ -297,8 +299,8 @@ def ceilings(data, device):
 
 
 def merged(sequences):
-    """Returns all names of the sequences, each once, in an order that keeps the order of each sequence. Where two
-    sequences contradict each other, the earlier one wins."""
+    """Returns all names of the sequences, each once, in an order that keeps the order of each sequence. If the orders
+    of two sequences contradict each other, the order of the earlier one is kept."""
     sequences = [list(sequence) for sequence in sequences]
     names, order = list(dict.fromkeys(name for sequence in sequences for name in sequence)), []
     before = {name: set() for name in names}
@@ -313,14 +315,14 @@ def merged(sequences):
 
 
 def kind_order(table, others=()):
-    """Returns {kind of roof: rank} that keeps the order of each device and condition of the files. table: roofs();
-    others: further ordered lists of kinds."""
+    """Returns {kind of roof: rank}. The ranks keep the order that the kinds have for each device and condition. table:
+    roofs(); others: further ordered lists of kinds."""
     sequences = [found["name"] for _, found in table.groupby(["file", "device", "condition"], sort=False)]
     return {name: place for place, name in enumerate(merged([*sequences, *others]))}
 
 
 def head_line(data):
-    """Returns a line that names a file: path, title, source, date."""
+    """Returns a line of text on a file: path, title, source, date."""
     facts = [data.attrs.get(name) or f"no {name}" for name in ("title", "source", "date_created")]
     return f"{data.attrs['path']}: {', '.join(plain(fact) for fact in facts)}"
 

@@ -1,11 +1,11 @@
-"""Judges the health of devices, and finds drift: facts that differ between devices of one model."""
+"""Judges the health of devices, and finds drift: facts, such as the driver, that differ between devices of a model."""
 
 import numpy as np
 import pandas
 
 from .texts import listed, plain
 
-# {variable without device_: name for people} of facts that all devices of a model should share.
+# {variable without the prefix device_: name in messages} for facts that should be equal on all devices of a model.
 SHARED = {
     "driver_version": "driver",
     "library_version": "library",
@@ -21,8 +21,9 @@ SHARED_HEALTH = (
     "compute_mode",
     "ecc_enabled",
 )
-# {health value: (condition, verdict if it holds)}. "grows", "shrinks": since the start or since the reference. "runs":
-# grows since the start; the driver resets such counters. "is": more than 0 at the end.
+# {health value: (condition, verdict if the condition holds)}. "grows", "shrinks": the value at the end is larger or
+# smaller than at the start, or than in the reference. "runs": it is larger than at the start (the driver resets these
+# counters, so the reference does not matter). "is": it is more than 0 at the end.
 RULES = {
     "ecc_uncorrected": ("runs", "fail"),
     "ecc_uncorrected_ever": ("grows", "fail"),
@@ -46,8 +47,8 @@ RULES = {
 
 
 def health_of(data, place):
-    """Returns {name: (value at the start, value at the end)} of a device. A missing end, as after a killed job, equals
-    the start."""
+    """Returns {name: (value at the start, value at the end)} of a device. If the end is missing, as after a killed job,
+    it is the value at the start."""
     if not data.sizes.get("health"):
         return {}
     start, end = (data[f"device_health_{when}"].values[place] for when in ("start", "end"))
@@ -55,7 +56,7 @@ def health_of(data, place):
 
 
 def known_of(own):
-    """Returns the names of the values that can be judged. own: health_of()."""
+    """Returns the names of the health values that can be judged. own: result of health_of()."""
     return [
         name
         for name, (what, _) in RULES.items()
@@ -64,7 +65,8 @@ def known_of(own):
 
 
 def judge(verdict, data, place, earlier=None):
-    """Adds checks for health values that got worse. earlier: health_of() of the same device in the reference."""
+    """Adds checks of health values to the verdict. earlier: result of health_of() for the same device in the
+    reference."""
     own, told = health_of(data, place), {"fail": [], "pass": []}
     known = known_of(own)
     for name in known:
@@ -81,7 +83,7 @@ def judge(verdict, data, place, earlier=None):
 
 
 def facts(files, devices):
-    """Returns a line for each device and known fact."""
+    """Returns a line for each device and each of its facts whose value is known."""
     found = []
     for _, line in devices.iterrows():
         data, place = files[line["file"]], line["place"]
@@ -96,8 +98,8 @@ def facts(files, devices):
 
 
 def drift(files, devices):
-    """Returns a line for each device and fact that differs from `most`, the most frequent value of its model. If two
-    values are equally frequent, the first is `most`."""
+    """Returns a line for each device and each fact that differs from `most`, the most frequent value among devices of
+    the model. If two values are equally frequent, `most` is the first one."""
     found = facts(files, devices)
     groups = found.groupby(["model", "fact"], sort=False)["value"]
     found["most"] = groups.transform(lambda values: values.value_counts(sort=False).idxmax())

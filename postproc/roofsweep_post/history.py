@@ -1,4 +1,4 @@
-"""`compare --since` shows how devices changed over many files: slopes of their roofs, and days of new drivers."""
+"""`compare --since` shows how devices changed over many files: slopes of roofs, and changes by new drivers."""
 
 import importlib.util
 import multiprocessing
@@ -18,8 +18,8 @@ from .texts import Refused, listed, percent, plain, say, table
 
 FIELDS = (*VALUES, "mean", "sm_clock", "start_time")
 DEVICE = ("hostname", "uuid", "model", "driver_version")
-LONGEST = 3600  # s of CPU time of a child process; bounded() has less for each file
-DAY, FILL = np.timedelta64(1, "D"), 1e36  # numbers of FILL and more are missing values
+LONGEST = 3600  # s of CPU time that a child process may use; bounded() allows less for each file
+DAY, FILL = np.timedelta64(1, "D"), 1e36  # in NetCDF, numbers from FILL on are missing values
 
 
 def paths_of(names):
@@ -32,8 +32,8 @@ def paths_of(names):
 
 
 def quick(path):
-    """Returns {column: values} of a file's roofs. Uses h5py's low-level calls for speed: the netCDF library takes a
-    quarter of a second to open the variables of one file."""
+    """Returns {column: values} of a file's roofs. Uses low-level calls of h5py, because the netCDF library takes a
+    quarter of a second to open the variables of a file."""
     from h5py import Dataset, h5d, h5f, h5s
 
     file = h5f.open(os.fsencode(path), h5f.ACC_RDONLY)
@@ -61,7 +61,7 @@ def quick(path):
 
 
 def whole(path):
-    """Returns the result of quick() without h5py."""
+    """Returns the result of quick(), but reads the file by load(), for machines without h5py."""
     data = load(path, ROOFS)
     found = roofs(data)
     found["driver_version"] = data["device_driver_version"].values[found["device"].to_numpy(int)]
@@ -77,7 +77,7 @@ def read_one(path):
     found[list(FIELDS)] = found[list(FIELDS)].astype(float)
     found[list(FIELDS)] = found[list(FIELDS)].where(found[list(FIELDS)].abs() < FILL)
     found["value"] = found[list(VALUES)].bfill(axis=1).iloc[:, 0]
-    found["unit"] = np.where(found["time"].notna(), "s", "B/s")  # only tells times, which speed() inverts, from rates
+    found["unit"] = np.where(found["time"].notna(), "s", "B/s")  # speed() inverts times; it treats all rates alike
     found["start_time"] = pandas.to_datetime(found["start_time"], unit="s")
     found = found[(found["device"] >= 0) & ~found["verdict"].isin(DOUBTFUL)]
     found = at_equal_clock(found).dropna(subset=["value", "start_time"])
@@ -94,21 +94,22 @@ def read_one(path):
 
 
 def read_some(paths, at, pipe):
-    """Sends (the lines of all files, or None; {unreadable path: reason}). at.value: the place of the file that is being
-    read."""
+    """Sends a pair through the pipe: the lines of all files (None without any), and {unreadable path: reason}. at.value
+    is set to the index of the file that is being read."""
     signal.setitimer(signal.ITIMER_PROF, LONGEST)
     parts, faults = [], {}
-    for at.value, path in enumerate(paths):  # the parent reads the place if this process dies
+    for at.value, path in enumerate(paths):  # the parent reads the index if this process dies
         try:
             with bounded(path):
                 parts.append(read_one(path))
-        except Exception as error:  # a damaged file makes the libraries raise any exception
+        except Exception as error:  # a damaged file can cause any exception of the libraries
             faults[path] = str(error) or type(error).__name__
     pipe.send((pandas.concat(parts, ignore_index=True) if parts else None, faults))
 
 
 def started(paths):
-    """Starts read_some() in a child process. Returns (its paths, its place in them, the end of a pipe to it)."""
+    """Starts read_some() in a child process. Returns (the paths, the shared index of the file that it reads, the end of
+    a pipe from it)."""
     fork = multiprocessing.get_context("fork")
     at, (here, there) = fork.RawValue("i"), fork.Pipe(False)
     fork.Process(target=read_some, args=(paths, at, there), daemon=True).start()
@@ -117,8 +118,8 @@ def started(paths):
 
 
 def result_of(paths, at, pipe):
-    """Returns the result of read_some(). If a file crashed the child, leaves that file out and reads all other files
-    again."""
+    """Returns the result of read_some() in a child process. If a file crashes the child, this function leaves that file
+    out and reads all other files again."""
     faults = {}
     while True:
         try:
@@ -143,8 +144,8 @@ def read_all(names):
 
 
 def slopes(found):
-    """Returns a line for each device and roof: relative change in 30 days and over the whole span, by linear
-    regression."""
+    """Returns a line for each device and roof: the relative change in 30 days and over the whole span of time, by
+    linear regression."""
     own = found.assign(day=(found["start_time"] - found["start_time"].min()) / DAY)
     groups = own.groupby(["hostname", "uuid", "key"], sort=False)
     x = own["day"] - groups["day"].transform("mean")
@@ -152,14 +153,14 @@ def slopes(found):
     parts = own.assign(xx=x * x, xy=x * y).groupby(["hostname", "uuid", "key"], sort=False)
     line = parts[["xx", "xy"]].sum()
     line = line.assign(times=parts["day"].nunique(), span=parts["day"].max() - parts["day"].min())
-    line = line[line["span"] >= 1].reset_index()  # less than a day cannot predict 30 days
+    line = line[line["span"] >= 1].reset_index()  # changes within a day do not show a trend of 30 days
     slope = line["xy"] / line["xx"]
     return line.assign(month=30 * slope, whole=slope * line["span"])
 
 
 def driver_changes(found, threshold):
-    """Returns [(day, host, uuid, old driver, new driver, {roof: ratio of medians})]. Ratios within the threshold are
-    left out."""
+    """Returns [(day, host, uuid, old driver, new driver, {roof: ratio of the medians after and before})]. Ratios that
+    differ from 1 by less than the threshold are left out."""
     changes = []
     for (host, uuid), own in found.groupby(["hostname", "uuid"], sort=False):
         runs = (own["driver_version"] != own["driver_version"].shift()).cumsum()

@@ -1,4 +1,4 @@
-"""Computes intensity, bytes and times of rows at one memory level, by the model's formulas (docs/method.md)."""
+"""Computes intensity, bytes and times of rows at one memory level, by the formulas of docs/method.md."""
 
 import numpy as np
 
@@ -6,8 +6,9 @@ from .texts import Refused
 
 
 def at_levels(table, level):
-    """Adds level, and intensity_at, bytes_at and bandwidth_at at that level. A row that lacks values at the level uses
-    its own level: modelled bytes exist at one level only. level: a name, or `row` or `all` for each row's own level."""
+    """Adds the columns level, intensity_at, bytes_at and bandwidth_at. If a row has no values at the level, because
+    modelled bytes exist at one level only, these columns are for the row's roof_memory_level. level: name of a level;
+    `row` or `all`: the roof_memory_level of each row."""
     own, wanted = level in ("row", "all"), f"arithmetic_intensity_{level}"
     if not own and wanted not in table:
         prefix = "arithmetic_intensity_"
@@ -25,7 +26,7 @@ def at_levels(table, level):
 
 
 def with_times(table):
-    """Adds complexities and times at the row's level (docs/method.md)."""
+    """Adds the axes of the planes of figures, complexities and times, at the level of the row (docs/method.md)."""
     balance = table["peak"] / table["bandwidth_at"]
     over = table["intensity_at"] >= balance
     ratio = table["intensity_at"] / balance
@@ -42,9 +43,9 @@ def with_times(table):
 
 
 def with_bandwidths(table, files):
-    """Adds device_bandwidth_LEVEL, the roof of the row's own device."""
+    """Adds the columns device_bandwidth_LEVEL, the bandwidth roofs of the row's device."""
     for level in files[0].indexes["memory_level"]:
-        if f"level_time_{level}" in table:  # follows from the row's own share of reads
+        if f"level_time_{level}" in table:  # gives the bandwidth for the row's mix of reads and writes
             table[f"device_bandwidth_{level}"] = table[f"bytes_counted_{level}"] / table[f"level_time_{level}"]
             continue
         table[f"device_bandwidth_{level}"] = [

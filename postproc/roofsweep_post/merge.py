@@ -1,7 +1,7 @@
 """The command `merge` writes several result files into one, a few thousand rows at a time.
 
-Rows keep their kernels, device and roofs, and all derived values follow from these. So `merge` copies values; only the
-indices of rows and devices change."""
+Derived values of a row follow from the row, its kernels, its device and the device's roofs. As a row keeps all these,
+`merge` copies values and changes only indices of rows and devices."""
 
 import contextlib
 import fcntl
@@ -43,19 +43,19 @@ is given. Exit status: 0, 2 the merge was not possible, 3 rows have failed."""
 WRITES_NETCDF = True
 
 SLAB = 4096  # rows in memory at a time; a multiple of CHUNK_ROWS
-CHUNK_ROWS, CHUNK_ELEMENTS = 1024, 65536  # largest chunk
-OPEN = 16  # files open at a time; the library takes some 10 MB for each
-NAMED = 3  # clashes that an error names
+CHUNK_ROWS, CHUNK_ELEMENTS = 1024, 65536  # largest chunk of a NetCDF variable of a NetCDF variable of a NetCDF variable
+OPEN = 16  # largest number of open files, each of which takes some 10 MB of the library's memory
+NAMED = 3  # largest number of clashes that an error names
 NEEDED = [
     *("config_hash", "configuration", "label", "status", "start_time", "wall_time", "config_device", "kernel_config"),
     *("device_key", "device_kind", "device_hostname", "device_uuid", "device_model", "device_roof_device"),
     *("device_roof_name", "device_roof_condition", "device_roof_bandwidth", "device_roof_performance"),
     *("device_roof_time", "memory_level", "number_format"),
 ]
-# Variables that are in memory for all rows, beside the variables of devices and roofs.
+# Variables of rows that are read for all rows at once; other variables are read in parts of SLAB rows.
 ROW_COLUMNS = ["config_hash", "configuration", "label", "name", "status", "start_time", "wall_time", "config_device"]
 ROW_COLUMNS += ["uuid", "listed"]
-# Variables in which two files may differ for one device: those of the job, and the index of the device's row.
+# Variables that may differ between two files with the same device and the same roofs: those of the job, and indices.
 OF_THE_JOB = {"device_key", "device_index", "device_counters", "device_roofs_reused", "device_health_end"}
 LINK_ENDS = ("link_node", "link_node_to")
 OF_OTHERS = {"device_roof_device", "device_node"}
@@ -63,7 +63,7 @@ OF_OTHERS = {"device_roof_device", "device_node"}
 SESSION = re.compile(
     r"(?P<start>\S+) session (?P<id>.*?): roofsweep (?P<version>.*?), \d+ ranks from .*?, job .*?: (?P<command>.*)"
 )
-YEAR_10000 = 253402300800  # s; datetime cannot represent it
+YEAR_10000 = 253402300800  # s since 1970; datetime cannot represent later times
 TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
@@ -76,11 +76,12 @@ def add_options(parser):
 
 
 def natural(text):
-    """Returns a sort key that orders numbers in texts like strverscmp() of the C library: "m=9" before "m=16"."""
+    """Returns a sort key that orders texts like strverscmp() of the C library, by the values of numbers in them: "m=9"
+    before "m=16"."""
 
     def number(found):
         digits = found[0].lstrip("0")
-        zeros = len(found[0]) - len(digits)  # a number with leading zeros sorts as a fraction
+        zeros = len(found[0]) - len(digits)  # a number with leading zeros is ordered as a fraction
         return f"0{chr(0x1000 - zeros)}{digits or chr(0x10FFFF)}" if zeros else f"0{chr(0x1000 + len(digits))}{digits}"
 
     return re.sub("[0-9]+", number, text)
@@ -98,14 +99,14 @@ def netcdf():
 
 
 class Files:
-    """Opens files and keeps the OPEN last used files open."""
+    """Opens files on demand, and keeps the OPEN files open that were used last."""
 
     def __init__(self):
         self.open = {}
 
     def get(self, path):
         found = self.open.pop(path, None) or self.opened(path)
-        self.open[path] = found  # at the end: the dict is in the order of use
+        self.open[path] = found  # as last entry: the dict is in the order of use
         if len(self.open) > OPEN:
             self.open.pop(next(iter(self.open))).close()
         return found
@@ -129,7 +130,7 @@ class Files:
 
 
 class Variable:
-    """A variable of a file. words: meanings of a flag's values 0, 1, ...; missing: the value that means `missing`."""
+    """A variable of a file. words: meanings of the values 0, 1, ... of a flag; missing: the value for "missing"."""
 
     def __init__(self, dims, dtype, attributes):
         self.dims, self.type, self.attributes, self.kind = dims, dtype, attributes, np.dtype(dtype).kind
@@ -138,7 +139,8 @@ class Variable:
         self.missing = "" if dtype is str else attributes.get("_FillValue", none)
 
     def with_unknown(self):
-        """Returns the variable; a flag that cannot be missing gets a value `unknown`."""
+        """Returns the variable. If it is a flag without a value for "missing", the result has a further value
+        `unknown`."""
         if not self.words or "unknown" in self.words or "_FillValue" in self.attributes:
             return self
         values = np.arange(len(self.words) + 1, dtype=self.type)
@@ -155,7 +157,7 @@ def variables(data):
 
 
 class Source:
-    """An input file: its variables, sessions, and the columns of all rows that order and identify them."""
+    """An input file: its variables, its sessions, and the columns that identify and order its rows."""
 
     def __init__(self, path, files):
         self.path, self.files, data = path, files, files.get(path)
@@ -181,13 +183,14 @@ class Source:
             dims, kind = SHAPES.get(name, (own.dims, None))
             whole = kind == "flag" or name in INDICES
             other = (own.type is str) != (kind == "text") or (whole and own.kind not in "iu")
-            some = len(data[name]) > 0  # an empty variable may have any type
+            some = len(data[name]) > 0  # a variable of no entries may have any type
             if own.dims != dims or (kind and other and some):
                 raise Refused(f"{self.path}: damaged: {name} has a type or dimensions that roofsweep does not write")
         check_version(self.attributes, self.path)
 
     def read_sessions(self):
-        """Returns [(start, id, line, version, command)] of the history. Lines of other tools are left out."""
+        """Returns [(start, id, line, version, command)] for each line of the attribute `history` that roofsweep
+        wrote."""
         found = []
         for line in str(self.attributes.get("history", "")).split("\n"):
             parts = SESSION.fullmatch(line)
@@ -201,7 +204,7 @@ class Source:
         return found
 
     def column(self, name, low=0, high=None):
-        """Returns the file's own values of rows low:high."""
+        """Returns the values of a variable as stored, for the indices low:high of its first dimension."""
         try:
             data = self.files.get(self.path)
             with bounded(self.path):
@@ -245,7 +248,7 @@ def read_all(paths, files, any_settings):
 
 
 class Layout:
-    """The variables of the new file, and the conversion of each source's values to them."""
+    """The variables of the new file, and the conversion of a source's values to these variables."""
 
     def __init__(self, sources):
         self.sources = sources
@@ -263,7 +266,7 @@ class Layout:
                 self.variables[name] = self.variables[name].with_unknown()
 
     def keep_known(self, dimensions):
-        """Drops variables with other dimensions: another tool added them."""
+        """Drops variables that have other dimensions, which another tool added."""
         self.variables = {name: one for name, one in self.variables.items() if set(one.dims) <= set(dimensions)}
 
     def missing(self, name, rows, lengths):
@@ -276,7 +279,8 @@ class Layout:
         return [name for name, variable in self.variables.items() if variable.dims[0] in dims]
 
     def read(self, source, name, low, high):
-        """Returns the source's values with the flags and the order of names of the new file."""
+        """Returns values of a source, converted to the flags and to the order of names (such as memory levels) of the
+        new file."""
         variable, own, values = self.variables[name], source.variables[name], source.column(name, low, high)
         if own.words != variable.words:
             values = np.clip(values, 0, len(own.words))
@@ -294,7 +298,7 @@ class Layout:
 
 
 class Device:
-    """A row of the dimension `device` in a source. Two devices with equal `facts` are the same device with the same
+    """An entry of the dimension `device` in a source. Devices with equal `facts` are the same device with the same
     roofs."""
 
     def __init__(self, number, source, place, columns, layout):
@@ -326,8 +330,9 @@ def read_devices(sources, layout):
 
 
 def unify(devices):
-    """Gives equal devices the key of the first file that has them. devices: [[Device]] by source."""
-    others = {}  # {(host, uuid): files with other roofs of this device}
+    """Gives Devices with equal facts one key, that of the first file which has the device. devices: a list of Devices
+    for each source."""
+    others = {}  # {(host, uuid): files that have other roofs for this device than the first file}
     for number, own in enumerate(devices):
         for device in own:
             alike = [
@@ -347,11 +352,10 @@ def unify(devices):
 
 
 def choose_devices(devices, used):
-    """Returns the Devices of the new file in order, and {(source, row of device): row in the new file}.
-
-    A file may have been written before its device had all roofs. So if several Devices have one key, the Device with
-    the most roofs stays. Another Device stays only if it is in `used`: (source, row of device) of the rows that stay,
-    which were compared with its roofs."""
+    """Returns the Devices of the new file in order, and {(source, index of device): index in the new file}. If several
+    Devices have the same key, the Device with most roofs is kept, because a file may have been written before all roofs
+    of its device were measured. Other Devices are kept only if kept rows were compared with their roofs. used:
+    {(source, index of device)} of the kept rows."""
     chosen, numbers = [], {}
     keys = dict.fromkeys(device.key for own in devices for device in own if device.key)
     for key in sorted(keys, key=natural):
@@ -372,8 +376,8 @@ def choose_devices(devices, used):
 
 
 def find_clashes(sources, devices, newest):
-    """Returns for each source a mask of the rows that stay. If several files measured a configuration on one device,
-    the newest row stays if `newest` is true; else raises Refused."""
+    """Returns for each source a mask of the rows that are kept. If several files have a configuration on the same
+    device, the newest row is kept if `newest` is true; otherwise raises Refused."""
     stay = [np.ones(len(source.rows["config_hash"]), bool) for source in sources]
     holders, clashes = {}, []
     for number, source in enumerate(sources):
@@ -408,8 +412,8 @@ def find_clashes(sources, devices, newest):
 
 
 def order_rows(sources, devices, stay):
-    """Returns (source, row) for each row of the new file, in the order in which the sources first have the
-    configurations, then by device."""
+    """Returns (source, row) for each row of the new file. Configurations have the order in which they first appear in
+    the sources; rows of one configuration are ordered by device."""
     places, keys, first = [], [], {}
     for number, source in enumerate(sources):
         device_keys = [natural(device.key) for device in devices[number]]
@@ -431,7 +435,7 @@ def row_names(sources, rows):
 
 
 def kernel_places(sources, rows):
-    """Returns (source, kernel) for each kernel of the new file, and its row in the new file."""
+    """Returns (source, kernel) for each kernel of the new file, and the index of its row in the new file."""
     first, count = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
     for number, source in enumerate(sources):
         own = rows[:, 0] == number
@@ -443,7 +447,7 @@ def kernel_places(sources, rows):
 
 
 def sample_length(source, stay):
-    """Returns the largest number of samples of the rows that stay."""
+    """Returns the largest number of samples among the kept rows."""
     variable = source.variables.get("time_sample")
     if variable is None or stay.all():
         return source.lengths.get("sample", 1) if variable else 1
@@ -459,7 +463,8 @@ def sample_length(source, stay):
 
 
 def attributes(sources, chosen, rows):
-    """Returns the global attributes of the new file. Title, manifest and others are from the last session."""
+    """Returns the global attributes of the new file. Title, manifest and similar attributes are those of the last
+    session."""
     known = {}
     for source in sources:
         for session in source.sessions:
@@ -470,7 +475,7 @@ def attributes(sources, chosen, rows):
     for number, source in enumerate(sources):
         own = rows[rows[:, 0] == number, 1]
         ends = (source.rows["start_time"] + source.rows["wall_time"])[own]
-        end = max([end, *ends[ends < YEAR_10000]])  # missing times are larger
+        end = max([end, *ends[ends < YEAR_10000]])  # the fill value of missing times is larger
     names = {
         name: ", ".join(dict.fromkeys(filter(None, (device.text(f"device_{of}") for device in chosen))))
         for name, of in [("instrument", "model"), ("platform", "hostname")]
@@ -515,8 +520,9 @@ def define(output, layout, lengths):
 
 
 def gather(layout, lengths, dim, places):
-    """Returns {variable: values} of one dimension for the (source, row) in `places`. Variables that a source lacks are
-    missing, except parameters that its rows leave at the default: these are in the text of the configuration."""
+    """Returns {variable: values} of one dimension for the (source, index) in `places`. Values of variables that a
+    source lacks are missing; but parameters that have their default in all rows of a source are taken from the texts of
+    its configurations."""
     columns = {name: layout.missing(name, len(places), lengths) for name in layout.of([dim])}
     for number in np.unique(places[:, 0]):
         source, own = layout.sources[number], np.flatnonzero(places[:, 0] == number)
@@ -536,8 +542,8 @@ def gather(layout, lengths, dim, places):
 
 
 def write_rows(output, layout, lengths, dim, places, new):
-    """Writes the variables of one dimension. new: {variable: values} that are not copied from sources."""
-    if len(places) == 0 and dim != "config":  # only config may have length 0, others get a row without values
+    """Writes the variables of one dimension. new: {variable: values} for variables that are not copied from sources."""
+    if len(places) == 0 and dim != "config":  # only config may have length 0; others get one entry without values
         for name in layout.of([dim]):
             output.variables[name][:] = layout.missing(name, 1, lengths)
     for low in range(0, len(places), SLAB):
@@ -548,14 +554,15 @@ def write_rows(output, layout, lengths, dim, places, new):
 
 
 def stop(number, _):
-    """Ends the process as an exception, so that the draft is removed. `timeout` sends its signal twice."""
+    """Ends the process by an exception, so that published() removes its temporary file. Ignores further signals,
+    because `timeout` sends its signal twice."""
     for one in (signal.SIGTERM, signal.SIGINT):
         signal.signal(one, signal.SIG_IGN)
     sys.exit(128 + number)
 
 
 def remove_drafts(folder, prefix):
-    """Removes the drafts of killed processes: those that this user owns and that no process has locked."""
+    """Removes temporary files of killed processes: files that this user owns and that no process has locked."""
     for name in os.listdir(folder):
         if not re.fullmatch(re.escape(prefix) + "[a-z0-9_]{8}", name):
             continue
@@ -572,7 +579,7 @@ def remove_drafts(folder, prefix):
 
 @contextlib.contextmanager
 def published(path):
-    """Yields a temporary file that replaces `path` on success and is removed on failure."""
+    """Context with a temporary file, which replaces `path` on success and is removed on failure."""
     target = os.path.realpath(path)
     folder, name = os.path.split(target)
     draft = ""
@@ -582,7 +589,7 @@ def published(path):
     try:
         remove_drafts(folder, prefix)
         handle, draft = tempfile.mkstemp(prefix=prefix, dir=folder)
-        with contextlib.suppress(OSError):  # a file system without locks
+        with contextlib.suppress(OSError):  # some file systems have no locks
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         mask = os.umask(0)
         os.umask(mask)
@@ -602,7 +609,7 @@ def published(path):
 
 
 def merge(sources, path, newest):
-    """Writes the file. Returns ({status: number of rows}, number of devices, number of roofs)."""
+    """Writes the merged file. Returns ({status: number of rows}, number of devices, number of roofs)."""
     layout = Layout(sources)
     devices = read_devices(sources, layout)
     unify(devices)
@@ -629,7 +636,7 @@ def merge(sources, path, newest):
     if rounds := max(source.lengths.get("round", 0) for source in sources):
         lengths["round"] = rounds
     layout.keep_known(lengths)
-    # {dimension: ((source, row) of each new row, {index variable: new values})}
+    # {dimension: ((source, index) of each new entry, {index variable: new values})}
     parts = {
         "config": (
             rows,
@@ -685,7 +692,7 @@ def run(options):
     if len(options.files) < 2:
         raise Refused("merge needs two files or more")
     check_output(options.output, options.overwrite)
-    netcdf().set_chunk_cache(1 << 16)  # bytes per variable; enough, because rows are read and written in order
+    netcdf().set_chunk_cache(1 << 16)  # bytes per variable; enough, because entries are read and written in order
     with contextlib.closing(Files()) as files:
         sources = read_all(options.files, files, options.any_settings)
         counts, devices, roofs = merge(sources, options.output, options.newest)

@@ -1,38 +1,39 @@
-"""Short names of rows: label, name in the label's list, and the parameters that differ within these and the workload.
-roofsweep stores them in the variable `name`; src/model/naming.h has the same rule."""
+"""Short names of rows: label, name in the label's list, and the parameters that differ between rows with the same
+label, name and workload. roofsweep stores these names in the variable `name`, by the same rule (src/model/naming.h)."""
 
 import itertools
 import re
 import shlex
 
-# An entry of the variable `listed`, LABEL:PLACE NAME xCOUNT.
+# An entry of the variable `listed`, LABEL:PLACE NAME xCOUNT. PLACE is the number of the list's line. PLACE is the
+# number of the list's line. PLACE is the number of the list's line.
 ENTRY = re.compile(r"(?P<label>[^ :]+):(?P<place>\d+)(?: (?P<layer>.*))? x(?P<count>\d+)", re.S)
 
 
 def chosen_label(label, workload):
-    """Returns the first label that a person chose. A section without a label has that of its workload."""
+    """Returns the first label that is not the name of the workload, which is the label of sections without one."""
     words = label.split() or [""]
     return next((word for word in words if word != workload), words[0])
 
 
 def entries(listed):
-    """Returns {label, place, layer, count} of each entry of a row's `listed`."""
+    """Returns a dict of label, place, layer and count for each entry of a row's variable `listed`."""
     return [entry.groupdict() for entry in map(ENTRY.fullmatch, listed.split("; ")) if entry]
 
 
 def parameters_of(text):
-    """Returns the words NAME=VALUE of a configuration's text; of a program its axes."""
+    """Returns the words NAME=VALUE of a configuration's text; for a program its axes."""
     if not text.startswith("program "):
         return text.split()[1:]
     try:
         words = shlex.split(text)
         return shlex.split(next((word.removeprefix("axes=") for word in words if word.startswith("axes=")), ""))
-    except ValueError:  # a quotation mark too many: the text is damaged
+    except ValueError:  # a quotation mark is missing: the text is damaged
         return []
 
 
 def computed(labels, texts, listed=()):
-    """Returns the names of rows with these labels, configurations and entries of lists."""
+    """Returns the names of rows, computed from their labels, texts of configurations, and entries of `listed`."""
     found, shared = [], {}
     for label, text, own in zip(labels, texts, itertools.chain(listed, itertools.repeat(""))):
         workload = text.partition(" ")[0]
@@ -55,7 +56,8 @@ def without_shared(names, told):
 
 
 def names(stored, labels, texts, several, listed=()):
-    """Returns the stored names; computed ones if some are missing, or if rows of several files share one."""
+    """Returns the stored names. Computes names instead if some are missing, or if rows of several files have the same
+    name."""
     owners = {}
     if all(stored) and not (
         several and any(owners.setdefault(name, text) != text for name, text in zip(stored, texts))

@@ -1,4 +1,4 @@
-"""The command `network` adds up the layers of a network: the rows of a label, each as often as its list says."""
+"""The command `network` adds up the times of a network's layers, which a list of the manifest names."""
 
 import itertools
 
@@ -13,20 +13,22 @@ from .naming import entries, parameters_of
 from .texts import Refused, column, listed, percent, say, share, table
 
 HELP = "a network from its layers: total, by layer, by limiter, and what could be saved"
-DESCRIPTION = """Adds up the rows that a list (list = FILE.csv) has made. A row counts as often as `count` says.
+DESCRIPTION = """Adds up the times of the rows that a list of the manifest (list = FILE.csv) names.
 
-total        count x time of one iteration, over all layers. Layers that the list leaves out, and the time of a
-             framework between layers, are not in it
-of roof      time that the layers would take at their roofs, over their time. A row above its roof counts as at its
-             roof; rows without a roof do not count
-saved        total less the time at the roof: the most that a better kernel could save at these roofs
-samples      as of `rows`: a noisy or preempted row counts with the time that it took, also in the totals
-backward     the gradients of data and of weights, of `backward` or of its parts; `training` is forward and backward
+total        sum of count x time of one iteration, over all layers. Layers that the list leaves out, and the time that a
+             framework takes between layers, are not included
+of roof      time that the layers would take at their roofs, over their time. A row above its roof counts as 100 %; rows
+             without a roof are left out
+saved        total less the time at the roofs: the most that better kernels could save
+samples      notes, as in `rows`. Times of noisy or preempted rows are included as measured
+backward     gradients of data and of weights, from rows with `pass = backward`, or else from rows with its parts
+training     forward and backward
 
-A network has tables for each device, and for each value of the keys that its sections vary (precision, batch).
-LABEL is needed if the file has lists of several labels. --before FILE shows instead what has changed since an earlier
-file, by layer. Exit status: 0; 1: layers have no measured row, and the totals lack them; 2: no list, or wrong
-options."""
+There are tables for each device, and for each value of the parameters that the sections vary (precision, batch). LABEL
+is needed if lists of the file have several labels. --before FILE shows instead the changes of each layer since an
+earlier file.
+
+Exit status: 0; 1: layers were not measured, so the totals lack them; 2: no list, or wrong options."""
 
 WORST = 5
 # Columns of --json.
@@ -45,7 +47,7 @@ def add_options(parser):
 
 
 def layers_of(found, label):
-    """Returns the rows once for each line of the label's list, in the order of the list."""
+    """Returns a line for each line of the label's list, in the order of the list, with the values of its row."""
     lines = [{"row": row} | entry for row, text in found["listed"].items() for entry in entries(text)]
     labels = list(dict.fromkeys(line["label"] for line in lines))
     if not labels:
@@ -65,8 +67,8 @@ def words_of(text):
 
 
 def series_of(layers):
-    """Returns {name of a series: its lines}. Lines of one layer differ in what their sections vary; a workload without
-    such a parameter belongs to each series."""
+    """Returns {name of a series: its lines}. There is a series for each combination of the parameters in which lines of
+    one layer differ, such as precision. A workload without such a parameter is in all series."""
     layers = layers.assign(
         words=[words_of(text) | {"device": name} for text, name in layers[["configuration", "device_name"]].to_numpy()]
     )
@@ -88,8 +90,9 @@ def series_of(layers):
 
 
 def directions(lines):
-    """Returns for each line forward, backward, or "" if other lines have its time: a training step, and the parts of
-    the pass `backward`. A layer of one configuration is forward, whatever its pass."""
+    """Returns "forward", "backward" or "" for each line. "" is for lines whose time other lines contain: training
+    steps, and gradients of one tensor if the layer also has the pass `backward`. If a layer has only one configuration,
+    it is "forward", whatever its pass."""
     alone = lines.groupby("place")["configuration"].transform("nunique") == 1
     whole = lines.groupby("place")["pass"].transform(lambda own: (own == "backward").any())
     found = np.where(lines["pass"].str.startswith("backward"), "backward", "forward")
@@ -99,7 +102,7 @@ def directions(lines):
 
 
 def totals(layers, file):
-    """Returns all lines of all series with direction, total, at_roof and saved."""
+    """Returns the lines of all series, with the columns direction, total, at_roof and saved."""
     found = []
     for name, lines in series_of(layers).items():
         lines = lines.assign(series=name, direction=directions(lines))
@@ -153,7 +156,8 @@ def by_layer(lines, whole):
 
 
 def worst_of(lines):
-    """Returns the rows that could save most, each once with all its layers."""
+    """Returns the rows that could save most time. A row that several layers share appears once, with the sum over its
+    layers."""
     own = lines.groupby("row", sort=False)
     summed = own[["count", "total", "saved"]].agg(added)
     found = own.first().assign(**summed, layer=own["layer"].agg(", ".join))
@@ -173,7 +177,7 @@ def by_limiter(lines, whole):
 
 
 def changes(now, before):
-    """Returns the table of --before: each layer of both files, then the whole."""
+    """Returns the table of --before: a line for each layer that both files have, then a line for the whole network."""
     keys = ["series", "place", "layer", "pass"]
     found = now.merge(before[[*keys, "configuration", "total"]], on=keys, suffixes=("", "_before"), how="left")
     pairs = [

@@ -98,7 +98,7 @@ def run(options):
 
 
 def save(figure, path, dpi=300):
-    with writing(path):  # without a date, so that equal figures are equal files
+    with writing(path):  # metadata without a date, so that equal figures are equal files
         metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(path.rsplit(".", 1)[-1])
         figure.savefig(path, metadata=metadata, dpi=dpi)
     print(plain(path))

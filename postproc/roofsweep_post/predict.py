@@ -1,4 +1,4 @@
-"""The command `predict`: times of configurations that were not measured, from rows that were."""
+"""The command `predict` computes times of configurations that were not measured from measured rows."""
 
 import json
 import os
@@ -19,25 +19,30 @@ from .texts import Refused, column, listed, say, share, table
 HELP = "times of a manifest's configurations, from measured rows and roofs"
 DESCRIPTION = """Predicts the time of each configuration of a manifest, without measuring.
 
-roof         time at the device's roofs: FLOPs / compute roof + bytes / DRAM roof + launch overhead, as modelled
-time         the roof times a factor. The factor comes from the rows of FILE: the more similar a row, the more it
-             counts. Each doubling of a parameter and each other word (pass, precision, cache) makes a row less
-             similar; how much is fitted to FILE (a Gaussian process of log(time / roof); Rasmussen and Williams, 2006)
-from, to     hold the time in 95 of 100 cases, if FILE has similar rows
+roof         time at the device's roofs: modelled FLOPs / compute roof + modelled bytes / DRAM roof + launch overhead
+time         predicted time: roof x a factor. The factor is a mean of time / roof over rows of FILE, in which similar
+             rows have more weight. Each doubling of a parameter, and each different word (pass, precision, cache),
+             makes a row less similar, by an amount that is fitted to FILE (a Gaussian process of log(time / roof);
+             Rasmussen and Williams, 2006)
+from, to     interval that contains the time in 95 of 100 cases, if FILE has similar rows
 nearest      the most similar row of FILE
 
---device FILE predicts for another device. The time changes with the roof that takes most of the nearest row's time,
-in proportion to that share, and with the launch overhead. The interval grows by the scatter from an H100 to an H200.
---leave-one-out predicts each row from all other rows, and prints the errors. "by the roof" is the error of the largest
-of the three parts of `roof`. A row's shape stays in the file with its other passes and precisions.
-Exit status: 0; 1: configurations without a prediction; 2: wrong options."""
+--device FILE predicts for another device, whose roofs are in FILE. The predicted time is multiplied by a ratio. It
+follows from the roof that takes most of the nearest row's time, from the share of that time, and from the launch
+overhead. The interval is wider, by the scatter of such predictions from an H100 to an H200.
 
-SEED, MOST = 1, 800  # rows of a workload, chosen by lot: the cost grows as the cube
-SWEEPS = 12  # of the search through the parameters of likeness
-FLOOR = 0.01  # relative; the scatter of a time between two runs
+--leave-one-out predicts each row from all other rows, and prints the errors. "by the roof" is the error if the largest
+of the three parts of `roof` is taken as the time. The other rows include rows of the same shape with other passes and
+precisions.
+
+Exit status: 0; 1: some configurations have no prediction; 2: wrong options."""
+
+SEED, MOST = 1, 800  # at most MOST rows of a workload, chosen at random, because the cost grows with their cube
+SWEEPS = 12  # number of times that Likeness.search() goes through all parameters
+FLOOR = 0.01  # scatter of a time between two runs, as a share of the time
 START, TOGETHER = 0.5, 1e-4  # standard deviations of log(time / roof)
-NORMAL = 1.96  # of a 95 % interval
-ACROSS = 0.05  # standard deviation of log(time / scaled time) from one device to another: paper.ini, H100 to H200
+NORMAL = 1.96  # half of a 95 % interval, over the standard deviation
+ACROSS = 0.05  # standard deviation of log(time / scaled time) from one device to another, from an H100 to an H200
 LEVELS = ("dram", "l2", "l1")
 COLUMNS = ["name", "configuration", "time", "time_low", "time_high", "roof", "nearest", "skipped"]
 
@@ -65,7 +70,8 @@ def planned(path):
 
 
 def roofs_of_devices(data):
-    """Returns for each device: bandwidths by level, launch, and the larger compute roof of each precision."""
+    """Returns a line for each device: bandwidths by level, launch overhead, and for each precision the larger of the
+    roofs of vector and tensor units."""
     found = of_all(data, lambda own: flat(own, "device").assign(place=places(own)))
     peaks = [name for name in found if name.startswith(("device_peak_vector_", "device_peak_tensor_"))]
     larger = {}
@@ -81,8 +87,8 @@ def roofs_of_devices(data):
 
 
 def parts_at_roofs(table, roofs):
-    """Returns for each configuration the seconds of its FLOPs, bytes and launch at a device's roofs; NaN for a roof
-    that is missing. `roofs` has a line for each."""
+    """Returns for each configuration three times in s: of its FLOPs, its bytes and its launch at the device's roofs;
+    NaN without the roof. roofs: a line of roofs_of_devices() for each configuration."""
     precisions = pandas.Series([words.get("precision", "") for words in table["words"]])
     peak = np.full(len(table), np.nan)
     for precision in set(precisions) & set(roofs):
@@ -94,7 +100,7 @@ def parts_at_roofs(table, roofs):
 
 
 def number_of(word):
-    """Returns a parameter's number, the mean of HxW; None for a word."""
+    """Returns the number of a parameter's value, for HxW their mean; None for other words."""
     parts = word.split("x")
     return sum(map(int, parts)) / len(parts) if all(part.isdigit() for part in parts) else None
 
@@ -110,7 +116,8 @@ class Likeness:
         self.rows = self.placed(words)
         self.centre = np.median(values)
         self.values = values - self.centre
-        # logarithms of: the doublings that take away likeness, the loss by another word, three standard deviations
+        # Logarithms of the fitted parameters: for each number the doublings after which the likeness is lost, for each
+        # text the loss of likeness by another word, and three standard deviations.
         start = np.array([1.0] * len(self.numbers) + [0.0] * len(self.texts) + [np.log(START)] * 2 + [np.log(0.02)])
         self.fitted = self.search(start)
         self.inverse = np.linalg.inv(self.covariance(self.fitted))
@@ -125,7 +132,7 @@ class Likeness:
     def likeness(self, logs, rows):
         """Returns the covariance of values at `rows` with those of the fitted rows."""
         scales = np.exp(logs)
-        far = np.zeros((len(rows[0]), len(self.rows[0])))  # from each of `rows` to each fitted row
+        far = np.zeros((len(rows[0]), len(self.rows[0])))  # squared distance of each of `rows` to each fitted row
         for one, own, scale in zip(rows[0].T, self.rows[0].T, scales):
             far += ((one[:, None] - own) / scale) ** 2
         other = np.zeros_like(far)
@@ -138,8 +145,9 @@ class Likeness:
         return self.likeness(logs, self.rows) + scatter * np.eye(len(self.values))
 
     def search(self, start):
-        """Returns the parameters of the largest posterior probability, one after the other, up and down. Their prior
-        is wide and around the start, so that a parameter which the rows never vary stays there."""
+        """Returns the parameters with the largest posterior probability. Changes one parameter after the other, up or
+        down, as long as this helps. The prior is wide and centred at `start`, so that a parameter without influence
+        stays there."""
 
         def cost(logs):
             factor = np.linalg.cholesky(self.covariance(logs))
@@ -162,20 +170,22 @@ class Likeness:
         return logs
 
     def at(self, words):
-        """Returns mean and standard deviation of the value at each configuration, and its most like row."""
+        """Returns for each configuration the mean and the standard deviation of its value, and the most similar row."""
         alike = self.likeness(self.fitted, self.placed(words))
         own = np.exp(2 * self.fitted[-3]) + np.exp(2 * self.fitted[-2]) + 1 + np.exp(2 * self.fitted[-1]) + FLOOR**2
         variance = own - np.einsum("ij,jk,ik->i", alike, self.inverse, alike)
         return self.centre + alike @ self.weights, np.sqrt(variance.clip(FLOOR**2)), alike.argmax(axis=1)
 
     def left_out(self):
-        """Returns mean and standard deviation of each row's value by all others (Rasmussen and Williams, 5.4.2)."""
+        """Returns for each row the mean and the standard deviation of its value, as predicted from all other rows
+        (Rasmussen and Williams, 5.4.2)."""
         variance = 1 / np.diag(self.inverse)
         return self.centre + self.values - self.weights * variance, np.sqrt(variance)
 
 
 def measured(options):
-    """Returns the measured rows with words, flops, bytes, roof and guess (the largest part), by lot MOST a workload."""
+    """Returns the measured rows, at most MOST of each workload, with the columns words, flops, bytes, roof and guess
+    (the largest of the three parts of `roof`)."""
     data = [load(path, ROWS) for path in options.files]
     found = selection.choose(rows(data), options.where)
     found = found[~found["workload"].isin(["program", ""]) & found["flops_model"].notna()].reset_index(drop=True)
@@ -203,7 +213,8 @@ def fitted(found):
 
 
 def scales(own, here, there):
-    """Returns for each measured row the ratio of its time on the device with the roofs `there` to that `here`."""
+    """Returns for each measured row the expected ratio of its time on the device with the roofs `there` to its time on
+    the device with the roofs `here`."""
     shares, ratios = [own["compute_share"]], [(here / there).reindex(own["precision"])]
     for level in {f"level_time_{level}" for level in LEVELS} & set(own):
         shares.append(own[level] / own["time_median"])
@@ -216,7 +227,7 @@ def scales(own, here, there):
 
 
 def print_left_out(found):
-    """Prints how far predictions of measured rows by all other rows are off."""
+    """Prints the errors of predictions of measured rows from all other rows."""
     lines = []
     for workload, (model, own) in fitted(found).items():
         mean, deviation = model.left_out()

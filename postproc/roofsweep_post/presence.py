@@ -1,5 +1,6 @@
-"""Decides what a device should have: all that another device of its model has in the same file, and what it had in the
-reference. `compare` and `check` share this notion, so that a device which lost rows or roofs passes neither."""
+"""Finds rows, roofs and health values that a device lacks although another device of its model has them in the same
+file, or although the reference has them. `compare` and `check` use this module, so a device that lost rows or roofs
+passes neither."""
 
 import numpy as np
 import pandas
@@ -8,13 +9,14 @@ from . import health
 from .frames import places
 from .texts import listed
 
-SUSTAINS, ENERGY = ", sustained", ", energy"  # ends of keys
-# {kind: verdict of a device that lacks what its peers have}. Health and derived values may be unreadable for a moment.
+SUSTAINS, ENERGY = ", sustained", ", energy"  # ends of the keys of sustained values and of energies
+# {kind of value: verdict on a device that lacks a value of other devices}. Health values may be unreadable for a
+# moment.
 KINDS = {"roofs": "fail", "configurations": "fail", "health values": "inconclusive"}
 
 
 def single(lines):
-    """Returns the lines without those for sustained values and energies."""
+    """Returns the lines that are not for sustained values or energies."""
     return lines[~lines["key"].str.endswith((SUSTAINS, ENERGY))]
 
 
@@ -27,8 +29,9 @@ def plain(key):
 
 
 def with_derived(lines, sustained):
-    """Returns the lines, and further lines for their sustained values and energies. A sustained value counts even if
-    its roof did not settle or its row was not at the power cap, because healthy devices differ in that."""
+    """Returns the lines, and further lines for those that have a sustained value or an energy. A roof's sustained value
+    counts even if it did not settle, and a row's even if the row was not at the power cap, because healthy devices
+    differ in this."""
     parts = [lines]
     for name, end in ((sustained, SUSTAINS), ("energy", ENERGY)):
         if name in lines:
@@ -47,7 +50,7 @@ def health_lines(files, devices):
 
 
 def doubts(found):
-    """Returns {(file, place): {key: reason}} for the roofs that cannot be compared."""
+    """Returns {(file, place of the device): {key: reason}} for the roofs that cannot be compared."""
     usable = {(*line,) for line in found.loc[found["usable"], ["file", "place", "key"]].to_numpy()}
     reasons = {}
     for _, roof in found[~found["usable"]].iterrows():
@@ -58,7 +61,7 @@ def doubts(found):
 
 
 def failures(files):
-    """Returns {(file, place): {key: reason}} for the rows that failed or were skipped."""
+    """Returns {(file, place of the device): {key: reason}} for the rows that failed or were skipped."""
     found = {}
     for number, data in enumerate(files):
         first, device = places(data), data["config_device"].fillna(-1).values.astype(int)
@@ -69,13 +72,14 @@ def failures(files):
 
 
 def replicated(data):
-    """Returns whether each device was to measure each configuration."""
+    """Returns whether the manifest has `distribute = replicate`, so that each device measures each configuration."""
     lines = ["".join(line.split()) for line in str(data.attrs.get("manifest", "")).splitlines()]
     return "distribute=replicate" in [line.partition(";")[0] for line in lines]
 
 
 class Presence:
-    """The keys that each device should have. all_roofs, all_times: tables of compare. names: {key: text} of rows."""
+    """The keys of roofs, rows and health values that each device should have. all_roofs, all_times: tables of
+    compare.py. names: {key: text} for rows."""
 
     def __init__(self, files, devices, all_roofs, all_times, names):
         self.files, self.devices, self.names = files, devices, names
@@ -89,13 +93,14 @@ class Presence:
         self.reasons = doubts(all_roofs)
         for place, failed in failures(files).items():
             self.reasons.setdefault(place, {}).update(failed)
-        # Rows at the power cap get an energy run without being asked; healthy devices are there or not.
+        # A row has an energy run without `energy = yes` if it is at the power cap. Healthy devices differ in this, so
+        # the energies of such rows are not expected on other devices.
         free = rows[~rows["held"].astype(bool)]
         wanted = free["key"][free["energy"].notna()]
         self.free = {(*line,) for line in free.loc[~free["key"].isin(wanted), ["file", "place", "key"]].to_numpy()}
 
     def add(self, verdict, device, across=False):
-        """Adds checks of what the device lacks."""
+        """Adds a check to the verdict for each value that the device lacks and other devices of its model have."""
         reasons = self.reasons.get((device["file"], device["place"]), {})
         for what, lines in self.lines.items():
             peers = lines if across else lines[lines["model"] == device["model"]]
@@ -106,13 +111,14 @@ class Presence:
             self.add_missing(verdict, device, what, lines[lines["model"] == device["model"]], reasons)
 
     def add_missing(self, verdict, device, what, lines, reasons):
-        """Adds checks of the keys that the device lacks without a reason. lines: keys of its model."""
+        """Adds checks of keys that the device lacks without one of the `reasons`. lines: lines of all devices of its
+        model. what: kind of the values."""
         number, place = device["file"], device["place"]
-        if what == "roofs" and number in self.alone:  # one device has nothing to run together with
+        if what == "roofs" and number in self.alone:  # a single device has no roofs that are measured together
             lines = lines[~lines["key"].str.contains(", together")]
         here = lines[lines["file"] == number]
         shared = what != "configurations" or number in self.alone or replicated(self.files[number])
-        shared = shared or here.groupby("key")["place"].nunique().max() > 1  # else the devices share out the rows
+        shared = shared or here.groupby("key")["place"].nunique().max() > 1  # else each device measured other rows
         own = {*here.loc[here["place"] == place, "key"], *reasons}
         own |= {key + end for key in reasons for end in (SUSTAINS, ENERGY)}
         own |= {key for key in lines["key"] if (number, place, base(key)) in self.free and not plain(key)}

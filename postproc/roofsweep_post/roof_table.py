@@ -15,32 +15,33 @@ from .texts import Refused, percent, room, scaled, share, table
 HELP = "what each device can do at its best: a line for each kind of roof"
 DESCRIPTION = """Prints the measured roofs of a result file: for each device model a line for each kind of roof.
 
-alone          value while the other devices of the node are idle: the best sample, for launches the median sample.
-               Several devices: their median
+alone          value while the other devices of the node are idle: the best sample, for launches the median sample. For
+               several devices: their median
 together       value while all devices of the node run at once
-node spread    highest minus lowest value of a node's devices, over their mean; several nodes: the widest spread;
-               measured together, if the file has this condition
+node spread    highest minus lowest value of a node's devices, over their mean; for several nodes the largest spread;
+               for values measured together, if the file has them
 mean/best      mean of all samples over the value
 of theory      value over theory at the nominal clock
 of clock       mean of all samples over theory at the measured clock
 SM clock       measured clock
 energy         energy of a byte or a FLOP without the constant power, if measured
 verdict        proven: hardware counters saw the expected work, and no other; unproven: counters could not be read;
-               ABOVE-THEORY, CONTRADICTED: an error to look into. These values carry !, are in no median, and are
-               not used as roofs
-?              after a value: a sample takes more than 20 % longer than the best, on average. Other work disturbed the
-               samples, and the value may be too low; `baseline` and `check` refuse it
-slowest, on    slowest of several devices, against the median
-setting        fastest setting; several devices: the most frequent one
+               ABOVE-THEORY, CONTRADICTED: errors to investigate; these values have a !, and are used neither in
+               medians nor as roofs
+?              after a value: samples take on average more than 20 % longer than the best one. Other work disturbed the
+               samples, so the value may be too low; `baseline` and `check` refuse it
+slowest, on    slowest of several devices, relative to the median
+setting        fastest setting; for several devices the most frequent one
 
-The columns after "together" show the condition `alone` if the file has it. Devices are numbered by their row in the
-file. --device N shows one device in full: a line for each roof and condition, with two more columns:
+The columns after "together" are for the condition `alone` if the file has it. Device N is entry N of the file's
+dimension `device`. --device N shows one device in full: a line for each roof and condition, with two more columns:
 
 spread         slowest minus fastest sample, over the median of their times
 counted        counted over expected work
 
---targets FILE holds the target of each roof; `roofsweep-post check --help` explains its syntax.
-Exit status: 0, 1 a target is missed or not known, or a model has none, 2 the file or the targets cannot be read."""
+--targets FILE has the target of each roof; `roofsweep-post check --help` explains its syntax.
+Exit status: 0; 1: a roof misses its target or has no value, or a model has no targets; 2: the file or the targets
+cannot be read."""
 
 SETTING_WIDTH = 60  # characters in the table of a model; --device shows the whole setting
 LINK_VALUES = [("bandwidth", "B/s"), ("time", "s")]
@@ -58,7 +59,8 @@ def word(verdict):
 
 
 def value_text(rows):
-    """Returns the median of usable values; without any, the median of all values, marked with !."""
+    """Returns the median of the usable values as a text. Without usable values it is the median of all values, marked
+    with !."""
     for chosen, mark in [(rows[rows["usable"]], ""), (rows[rows["value"].notna()], "!")]:
         if len(chosen):
             disturbed = "?" * bool((chosen["disturbance"] > DISTURBED).any())
@@ -67,8 +69,8 @@ def value_text(rows):
 
 
 def verdict_text(rows):
-    """Returns the verdicts with their numbers of devices. A device counts once, with the weightiest verdict of its
-    conditions: doubtful, then proven, then unproven."""
+    """Returns the verdicts, with the number of devices for each. If the conditions of a device have several verdicts, a
+    doubtful one counts first, then proven, then unproven."""
     order = ["unproven", "proven"] + DOUBTFUL
     known = rows[rows["value"].notna() & rows["verdict"].isin(order)]
     counts = Counter(known.groupby("place")["verdict"].agg(lambda found: max(found, key=order.index)))
@@ -78,7 +80,7 @@ def verdict_text(rows):
 
 
 def setting_text(rows):
-    """Returns the most frequent setting; if nothing was measured, the reason."""
+    """Returns the most frequent setting, or the reason if no device measured the roof."""
     measured = rows[rows["value"].notna()]
     settings = Counter((measured if len(measured) else rows)["setting"])
     text, more = settings.most_common(1)[0][0], len(settings) - 1
@@ -87,13 +89,14 @@ def setting_text(rows):
 
 
 def counted_text(roof):
-    """Returns counted over expected work: "flops 1.0001", "dram 1.002, l2 1.01"."""
+    """Returns counted over expected work as a text: "flops 1.0001", "dram 1.002, l2 1.01"."""
     ratios = ({"flops": roof["flops_ratio"]} if np.isfinite(roof["flops_ratio"]) else {}) | roof["bytes_ratio"]
     return ", ".join(f"{what} {ratio:.5g}" for what, ratio in ratios.items()) or "-"
 
 
 def slowest_cells(rows, devices):
-    """Returns the cells of the slowest device against the median; {} for a single device."""
+    """Returns the cells on the slowest device: its value relative to the median, and its name; {} for a single
+    device."""
     by_place = rows[rows["usable"]].groupby("place")["value"].median()
     if len(by_place) < 2:
         return {}
@@ -102,7 +105,7 @@ def slowest_cells(rows, devices):
 
 
 def kind_cells(rows, devices):
-    """Returns the line of one kind of roof, {head: text}."""
+    """Returns the cells of the line for one kind of roof, {head: text}."""
     alone, together = (rows[rows["condition"] == condition] for condition in ["alone", "together"])
     main = alone if alone["value"].notna().any() else together
     used = main[main["usable"]] if main["usable"].any() else main[main["value"].notna()]
@@ -122,7 +125,8 @@ def kind_cells(rows, devices):
 
 
 def roof_cells(own):
-    """Returns the line of one device's roof under one condition, a table of one row: {head: text}."""
+    """Returns the cells of the line for one roof of one device, {head: text}. own: a table with the one line of
+    roofs()."""
     roof = own.iloc[0]
     cells = {"roof": roof["name"], "condition": roof["condition"], "setting": roof["setting"]}
     if np.isnan(roof["value"]):
@@ -145,13 +149,14 @@ def print_lines(head, lines):
     head = [name for name in head if any(line.get(name, "-") != "-" for line in lines)]
     cells = [[line.get(name, "-") for name in head] for line in lines]
     text = table(head, cells, LEFT)
-    if head[-1] == "setting" and max(map(len, text.splitlines())) > room():  # too wide; --device shows the setting
+    if head[-1] == "setting" and max(map(len, text.splitlines())) > room():  # too wide: without the setting
         text = table(head[:-1], [line[:-1] for line in cells], LEFT)
     print(text)
 
 
 def print_conditions(data, rows):
-    """Prints the conditions under which roofs are comparable, and when they were measured."""
+    """Prints conditions that must be equal for roofs to be comparable, such as the power cap, and the time of
+    measurement."""
     own = rows["device"].unique().astype(int)
     caps = data["device_power_limit"].values[own]
     powers = {state: middle(rows[f"{state}_power"]) for state in ("constant", "rest")}
@@ -167,7 +172,7 @@ def print_conditions(data, rows):
 
 
 def print_doubts(rows, devices):
-    """Prints roofs without a usable value, the reason, and the devices."""
+    """Prints the roofs without a usable value, with the reason and the devices."""
     groups = {}
     for _, roof in rows[~rows["usable"]].iterrows():
         why = roof["setting"] if np.isnan(roof["value"]) else f"{word(roof['verdict'])}, not used"
@@ -240,7 +245,7 @@ def print_device(number, rows, devices, targets, kinds):
 
 
 def print_links(data):
-    """Prints a line for each operation between devices of a node, with the range over pairs or nodes."""
+    """Prints a line for each operation between devices of a node, with the range of values over pairs or nodes."""
     own, lines = sizes_of(data), []
     for name, found in own.groupby("name", sort=False):
         alike = found.groupby(["place", "one", "other"], sort=False)

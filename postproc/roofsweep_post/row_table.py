@@ -1,4 +1,4 @@
-"""The command `rows` prints configurations with time, noise, limiter and, on demand, advice."""
+"""The command `rows` prints a line for each measured configuration: time, noise, limiter and, with --advice, advice."""
 
 from . import selection
 from .advice import advise
@@ -13,22 +13,23 @@ DESCRIPTION = """Prints a line for each measured configuration.
 
 time         median time of one iteration
 +-           half the 95 % interval of the median, over the median
-of roof      performance over the lowest roof at the row's arithmetic intensity, measured on the row's device
-limiter      what limits the time (docs/method.md); the variable limiter_evidence has the shares. A file without
-             `limiter` shows `unknown`. With counters = causes: the variable limit, or the words of a kernel's cause
-samples      notes: noisy: +- is above 5 %; preempted: the threads of a CPU's row were off the processor for more than
-             5 % of the time; two modes; host-paced: the device waited for the host; throttled: the load lowered the
-             clock; inaccurate: the result, see the variable accuracy; modelled FLOPs: only the bytes were counted, as
-             for CUDA graphs; a caller needs ...: a caller who enqueues iterations in a loop waits for the host
+of roof      performance over the lowest roof at the row's arithmetic intensity. Roofs are those of the row's device
+limiter      the variable limiter (docs/method.md); the variable limiter_evidence has the shares. If the file was
+             measured with counters = causes: the variable limit, or the words of a kernel's cause
+samples      notes. noisy: +- is above 5 %; preempted: the threads of a CPU's row waited for a core for more than 5 % of
+             the time; two modes: the samples form two groups; host-paced: the device waited for the host; throttled:
+             the load lowered the clock; inaccurate: the error of the result exceeds that of rounding, see the variable
+             accuracy; modelled FLOPs: only bytes were counted, as for CUDA graphs; a caller needs ...: a caller who
+             enqueues iterations in a loop waits for the host
 
 --advice adds a sentence: the cause, and what to try.
---energy prints instead: the energy of an iteration and of a FLOP; the energy by the device's energy roofs and its
-         deviation from the measured one; the share of the constant power. Rows without energy are left out.
---time   prints instead the wall time of each row and the shares of its parts. A part that no row has is left out."""
+--energy prints energies instead: of an iteration, of a FLOP, and of an iteration by the device's energy roofs, with the
+         deviation of the latter and its share of constant power. Rows without energy are left out.
+--time   prints wall times instead: of each row, with the shares of its parts. Parts that no row has are left out."""
 
 ABOVE = """
-of roof above 100 %: the FLOPs are the model's, and the algorithm did fewer (flops_ratio below 1); or bytes came from a
-nearer memory than the roof's; or the device's clock was higher than while the roof was measured."""
+"of roof" above 100 % has one of three causes. FLOPs are modelled, and the algorithm did fewer (flops_ratio below 1).
+Bytes came from a nearer memory level than that of the roof. The clock was higher than during the roof's measurement."""
 # Columns of --json.
 COLUMNS = [
     *("name", "configuration", "label", "device_name", "time_median", "noise", "performance", "roof_fraction"),
@@ -62,11 +63,11 @@ def add_options(parser):
 
 
 PART = "wall_time_part_"
-NEAR = 0.1  # deviation from a measured energy, as a share
+NEAR = 0.1  # largest deviation of a good prediction from the measured energy, as a share of it
 
 
 def of_wall_time(found):
-    """Returns the table of --time; its last line is the sum of all rows."""
+    """Returns the table of --time, whose last line is the sum of all rows."""
     parts = [name for name in found if name.startswith(PART) and found[name].notna().any()]
     lines = [*zip(found["text"], found["device_name"], found["wall_time"], found[parts].to_numpy())]
     lines.append((f"all {len(found)}", "", found["wall_time"].sum(), found[parts].sum().to_numpy()))
@@ -77,7 +78,7 @@ def of_wall_time(found):
 
 
 def of_energy(found):
-    """Returns the table of --energy, and how many rows the energy roofs predict well."""
+    """Returns the table of --energy, and the number of rows whose energy the energy roofs predict within NEAR."""
     known = found[found["energy"].notna() | found["energy_at_roofs"].notna()]
     if known.empty:
         raise Refused("no row has energy: energy = yes in [measure] or in [peaks], on a GPU")

@@ -1,4 +1,4 @@
-"""Chooses rows by terms: precision=fp16 pass=forward,backward-data batch>=32 label=conv2d-batch."""
+"""Chooses the rows of a table that fulfil terms such as precision=fp16 pass=forward,backward-data batch>=32."""
 
 import difflib
 import re
@@ -18,7 +18,8 @@ HELP = (
 
 
 def column(table, name):
-    """Returns the column of a name. The manifest's names (kernel is filter_height) also work."""
+    """Returns the column for a name: that of a column, or that of a parameter of the manifest (kernel for
+    filter_height)."""
     name = {"kernel": "filter_height"}.get(name, name)
     for found in (name, f"requested_{name}", f"{name}_height"):
         if found in table and (name, found) != ("filter", "filter_height"):
@@ -27,10 +28,10 @@ def column(table, name):
 
 
 def hint(name, names):
-    """Returns a hint with the names nearest to `name`, short forms included; without a near one, the first names."""
+    """Returns a hint for an unknown name: names that are similar or that contain it, or else the first names."""
     short = [other.removeprefix("requested_").removesuffix("_height") for other in names]
     longer = [other for other in names if other.startswith(f"{name}_")]
-    longer.sort(key=lambda other: (other not in SHAPES, len(other)))  # computed columns follow
+    longer.sort(key=lambda other: (other not in SHAPES, len(other)))  # parameters before other columns
     near = list(dict.fromkeys(longer[:2] + difflib.get_close_matches(name, dict.fromkeys([*names, *short]))))
     return (
         f"did you mean {' or '.join(near)}?"
@@ -49,7 +50,7 @@ def number(word):
 
 
 def moment(word):
-    """Returns a word as a time of UTC; None if it is no time."""
+    """Returns a word such as 2025-01-31T12:00 as a time (UTC); None if it is no time."""
     try:
         return np.datetime64(word.removesuffix("Z"))
     except ValueError:
@@ -96,7 +97,7 @@ def labels(table):
 
 
 def values_of(table, name):
-    """Returns the values of a variable as texts; of more than 8 numbers the range."""
+    """Returns the distinct values of a variable as texts; if there are more than 8 numbers, their range."""
     if name == "label":
         return labels(table)
     values = table[column(table, name)].dropna().drop_duplicates()
@@ -107,7 +108,7 @@ def values_of(table, name):
 
 
 def choose(table, terms):
-    """Returns the rows that fulfil every term. Raises Refused if there is none."""
+    """Returns the rows that fulfil all terms. Raises Refused if there is no such row."""
     for term in terms or ():
         chosen = table[matches(table, term)]
         if chosen.empty and not table.empty:

@@ -1,4 +1,4 @@
-"""The command `spread` splits the variance of times into components, and tells how many rounds a precision takes."""
+"""The command `spread` splits the variance of times into components, and computes how many rounds a precision takes."""
 
 import numpy as np
 import pandas
@@ -13,26 +13,27 @@ DESCRIPTION = """Splits the relative variance of the rows' times into components
 
 sample         samples of a process at one placement of the buffers
 placement      placements of a process
-process        rounds: each has new processes. Less what samples, placements and predecessors explain
-predecessor    workload and pass of the row that ran before on the device, over the rounds of a device
+process        rounds, each of which has new processes; without the variance of samples, placements and predecessors
+predecessor    workload and pass of the row that ran before on the same device, which differ between rounds
 run            files of one device
-device, node   devices of a node; nodes
+device         devices of a node node           nodes
 
-The components of rounds, runs, devices and nodes are those of a nested analysis of variance by moments over all rows
-(Searle, Casella, McCulloch, Variance Components, 1992, chapter 3); a standard deviation is their root mean square over
-the rows. A component is missing if nothing tells it from the next coarser one, as with one device in each node; the
-coarser one then contains it.
+The components of rounds, runs, devices and nodes come from a nested analysis of variance by moments over all rows
+(Searle, Casella, McCulloch, Variance Components, 1992, chapter 3). Their standard deviations are root mean squares over
+the rows. If each node has only one device, for example, devices and nodes cannot be told apart: the finer component is
+missing, and the coarser one contains it.
 
-A row has carry-over if its rounds differ by predecessor: by permutation, at 5 % for all rows together. Files of one
-seed have one order, so an effect of the first process, which also searches, looks like carry-over there. The last lines
-count the rounds until half of the 95 % interval of time_median (docs/method.md) is at most the precision, and name the
-rows whose rounds differ most, by standard deviation."""
+A row has carry-over if its time depends on the predecessor: by a permutation test, at an error rate of 5 % for all rows
+together. Files with the same seed have the same order of rows. In such files an effect of the first process, which also
+searches for algorithms, looks like carry-over. The last lines have the number of rounds after which half of the 95 %
+interval of time_median (docs/method.md) is at most the precision, and the rows whose rounds have the largest standard
+deviations."""
 
 LEVELS = ["node", "device", "run", "round"]
-# 0.975 quantiles of Student's t for 1 and more degrees of freedom, as in src/base/stats.c.
+# 0.975 quantiles of Student's t for 1, 2, 3, ... degrees of freedom, as in src/base/stats.c.
 T = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120]
 T += [2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045]
-TO_STDEV = 1.349  # range of the middle half over standard deviation, for a normal distribution
+TO_STDEV = 1.349  # interquartile range over standard deviation, for a normal distribution
 PERMUTATIONS, ERROR_RATE, SHOWN = 9999, 0.05, 10
 
 
@@ -42,18 +43,20 @@ def add_options(parser):
 
 
 def median_variance(count):
-    """Returns the variance of the median of normal values over theirs."""
+    """Returns the variance of the median of `count` normal values, divided by the variance of the values."""
     return np.pi / (2 * count + np.pi - 2)
 
 
 def half_width(rounds):
-    """Returns half of the 95 % interval of time_median, over the last axis: as stats_rounds in src/base/stats.c."""
+    """Returns half of the 95 % interval of time_median, as stats_rounds() in src/base/stats.c. The last axis of
+    `rounds` has the rounds."""
     count = rounds.shape[-1]
     return T[count - 2] * np.std(rounds, axis=-1, ddof=1) * np.sqrt(2 * median_variance(count))
 
 
 def observations(files):
-    """Returns a line for each round of each row: log of the time, groups, and workload and pass of the row before."""
+    """Returns a line for each round of each row: logarithm of the time, the groups (node, device, run, round), and
+    workload and pass of the row that ran before."""
     found = []
     for number, data in enumerate(files):
         own = rows(data)
@@ -77,21 +80,23 @@ def observations(files):
 
 
 def nested(found):
-    """Returns {level: variance} by moments: sums of squares of group sums, with their coefficients by unbalanced
-    groups. A level is left out if each coarser group has one group of it."""
+    """Returns {level: variance} by the method of moments. It equates sums of squares with their expected values, whose
+    coefficients follow from the sizes of the groups. A level is left out if each group of the next coarser level
+    contains only one of its groups."""
     keys = [["config_hash", *LEVELS[:i]] for i in range(len(LEVELS) + 1)]
     counts = [len(found.groupby(key)) for key in keys]
     kept = [i for i in range(1, len(keys)) if counts[i] > counts[i - 1]]
     groups = [found.groupby(keys[i])["log"] for i in [0, *kept]]
     squares = [float((group.sum() ** 2 / group.size()).sum()) for group in groups]
     sizes = [group.transform("size") for group in groups]
-    # An observation in a group of n lines within a group of m adds n / m: over all, the sum of n^2 / m.
+    # Coefficients: an observation in a group of n lines, within a coarser group of m lines, adds n / m.
     weights = np.array([[float((np.minimum(fine, own) / own).sum()) for fine in sizes[1:]] for own in sizes])
     return dict(zip([LEVELS[i - 1] for i in kept], np.linalg.solve(np.diff(weights, axis=0), np.diff(squares))))
 
 
 def samples(files):
-    """Returns the variances of samples and of placements, and the variance that both give to a round's time."""
+    """Returns three variances: of samples, of placements, and the part of the variance of a round's time that both
+    explain."""
     within, between, given = [], [], []
     for data in files:
         own = rows(data)
@@ -111,14 +116,15 @@ def samples(files):
 
 
 def by_class(values, codes):
-    """Returns the sum of squares between the classes, for each line of `values`, whose mean is 0."""
+    """Returns the sum of squares between classes for each line of `values`, whose means must be 0. codes: class of each
+    column."""
     member = codes[:, None] == np.arange(codes.max() + 1)
     return ((values @ member) ** 2 / member.sum(axis=0)).sum(axis=1)
 
 
 def predecessors(found):
-    """Returns the variances of predecessors and of rounds after equal ones (NaN: none repeats), and (p, name, effect,
-    predecessor) of each row."""
+    """Returns the variance by predecessors, the variance of rounds with the same predecessor (both NaN if no row has
+    two rounds with the same predecessor), and (p, name, effect, predecessor) for each tested row."""
     choose, total, tested = np.random.default_rng(1), np.zeros(5), []
     for _, own in found.groupby("config_hash", sort=False):
         sums, permuted = np.zeros(5), np.zeros(PERMUTATIONS)
@@ -143,7 +149,8 @@ def predecessors(found):
 
 
 def deviations(found):
-    """Returns the standard deviation of the rounds of each row that has several, by name, the largest first."""
+    """Returns the standard deviations of the rounds of rows, by name, the largest first. Rows with one round are left
+    out."""
     deviation = {}
     for _, own in found.groupby("config_hash", sort=False):
         units = own.groupby(["run", "device"])["log"]
@@ -153,7 +160,8 @@ def deviations(found):
 
 
 def components(files):
-    """Returns {component: standard deviation}, NaN where it is missing; the observations; and predecessors()."""
+    """Returns {component: standard deviation} (NaN if it is missing), the observations, and the tested rows of
+    predecessors()."""
     found = observations(files)
     found["name"] = names(found["name"], found["label"], found["configuration"], len(files) > 1, found["listed"])
     sample, placement, given = samples(files)

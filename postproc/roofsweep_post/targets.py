@@ -1,4 +1,4 @@
-"""Reads targets of roofs from an INI file with a section for each model; see the help of `check`."""
+"""Reads targets of roofs from an INI file with a section for each model; `check --help` explains its syntax."""
 
 import configparser
 import re
@@ -11,18 +11,20 @@ from . import links
 from .frames import DISTURBED, kind_order
 from .texts import PREFIXES, Refused, percent, plain
 
-# Words in the names of roofs, see src/model/roof_kind.h. A roof that [peaks] left out is still a valid target.
+# Words in the names of roofs (src/model/roof_kind.h). A target may name a roof that the file lacks because [peaks] left
+# it out.
 ROOF_WORDS = {
     *("dram", "l3", "l2", "l1", "shared", "read", "write", "copy", "triad", "atomic"),
     *("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp4", "int8", "vector", "tensor"),
     *("mma", "wgmma", "tcgen05", "library", "launch", "latency", "host", "gap", "dependent", "graph", "device", "to"),
 }
-# A target: number, then % or prefix and unit, then maybe +- and a tolerance in %.
+# A target: a number, then % or a prefix and a unit, then optionally +- and a tolerance in %.
 FIGURE = re.compile(r"(\d+(?:\.\d+)?) *(?:(%)|([numkMGTP]?)(B/s|FLOP/s|OP/s|s))(?: *\+- *(\d+(?:\.\d+)?) *%)?")
 
 
 def figure_of(text, place):
-    """Returns (SI value, unit, tolerance as a fraction); None if the text is no quantity. Errors begin with `place`."""
+    """Returns (value in SI units, unit, tolerance as a fraction of the value); None if the text is no quantity.
+    Messages of errors begin with `place`."""
     if not (parsed := FIGURE.fullmatch(text)):
         return None
     value, tolerance = float(parsed[1]) * (0.01 if parsed[2] else PREFIXES[parsed[3]]), 0.01 * float(parsed[5] or 0)
@@ -34,7 +36,8 @@ def figure_of(text, place):
 
 
 def of_theory(roof):
-    """Returns value over theory at the measured clock, else at the nominal clock."""
+    """Returns the value of a roof over its theory at the measured clock; if that clock is missing, at the nominal
+    one."""
     return roof["clock_fraction"] if np.isfinite(roof["clock_fraction"]) else roof["nominal_fraction"]
 
 
@@ -49,7 +52,7 @@ def text_of(path):
         with open(path, "rb") as stream:
             found = stream.read()
         text = found.decode("utf-8-sig")  # Windows editors write a byte order mark first
-        if (nul := found.find(b"\0")) >= 0:  # valid UTF-8, but no text
+        if (nul := found.find(b"\0")) >= 0:  # NUL is valid UTF-8, but in no text file
             raise UnicodeDecodeError("utf-8", found, nul, nul + 1, "NUL")
         return text
     except UnicodeDecodeError as error:
@@ -60,7 +63,7 @@ def text_of(path):
 
 
 def fault(path, text, error):
-    """Returns a message for an error in an INI file: place, problem and way out."""
+    """Returns a message for an error in an INI file: place, problem and remedy."""
     if isinstance(error, configparser.MissingSectionHeaderError):
         line = error.line.strip()[:60]
         return f"{path}:{error.lineno}: '{line}' is in no section; put a line [MODEL] above it, as [NVIDIA H200]"
@@ -74,10 +77,10 @@ def fault(path, text, error):
 
 
 class Ini(configparser.ConfigParser):
-    """An INI file that knows the lines of its keys; empty without a path."""
+    """An INI file that knows the line numbers of its keys. Without a path it is empty."""
 
     def __init__(self, path):
-        super().__init__(delimiters="=", interpolation=None, default_section="")  # [DEFAULT] is a model like others
+        super().__init__(delimiters="=", interpolation=None, default_section="")  # [DEFAULT] has no special meaning
         self.path, self.text = path, text_of(path) if path else ""
         try:
             self.read_string(self.text, str(path))
@@ -85,7 +88,7 @@ class Ini(configparser.ConfigParser):
             raise Refused(fault(path, self.text, error)) from error
 
     def place(self, section, key=None):
-        """Returns "FILE:LINE: [SECTION]" of a key, or of the section's head."""
+        """Returns "FILE:LINE: [SECTION]" for a key, or for the section's first line."""
         own = None
         for number, line in enumerate(self.text.split("\n"), 1):
             if head := self.SECTCRE.match(line.strip()):
@@ -99,7 +102,8 @@ class Ini(configparser.ConfigParser):
 
 
 def section_of(model):
-    """Returns the name of a model's section, which unquote() reverses: bars and blanks at the ends as %7C and %20."""
+    """Returns the name of a model's section. Bars, and blanks at the ends, become %7C and %20; unquote() reverses
+    this."""
     return re.sub(r"^\s|\s$|[%|]", lambda found: quote(found[0]), model)
 
 
@@ -111,7 +115,8 @@ class Kinds:
         self.words = ROOF_WORDS.union(links.WORDS, map(str, range(1, 1000)), *rows["name"].str.split())
 
     def possible(self, name):
-        """Returns whether names of roofs have all words of a name: true for a kind not measured, false for a typo."""
+        """Returns whether a name consists only of words that occur in names of roofs. This is true for a kind that was
+        not measured, but false for a typo."""
         return set(name.split()) <= self.words
 
     def order(self, others=()):
@@ -119,7 +124,7 @@ class Kinds:
 
 
 class Target:
-    """One target of a roof. `least` is None if the target is another roof, named by `text`."""
+    """One target of a roof: the value `least`, or if `least` is None, the roof that `text` names."""
 
     def __init__(self, text, kinds, place):
         self.text, self.least, self.unit, self.place, self.tolerance = text, None, None, place, 0.0
@@ -129,7 +134,7 @@ class Target:
             raise Refused(f"{place} '{text}' is neither a quantity, as in 4.28 TB/s or 97 %, nor a roof")
 
     def held(self, roof, others):
-        """Returns (value, target value, unit) of a usable roof. others: all roofs of its device."""
+        """Returns (value, value of the target, unit) for a usable roof. others: all roofs of its device."""
         if self.unit == "%":
             return of_theory(roof), self.least, "1"
         least, unit = self.least, self.unit
@@ -141,21 +146,22 @@ class Target:
         return roof["value"], least, unit
 
     def reached(self, roof, others):
-        """Returns value over target (inverted for times); 1 - tolerance is enough. NaN if the roof is not usable."""
+        """Returns value over target (for times target over value); NaN if the roof is not usable. The target is reached
+        from 1 - tolerance on."""
         if not roof["usable"] or roof["disturbance"] > DISTURBED:
             return np.nan
         value, wanted, unit = self.held(roof, others)
         return wanted / value if unit == "s" else value / wanted
 
     def values(self, found, rows):
-        """Returns the numbers of a check: value, reference, limit and unit of the first usable roof."""
+        """Returns value, reference, limit and unit for the Check of the first usable roof in `found`."""
         for _, roof in found[found["usable"]].iterrows():
             value, wanted, unit = self.held(roof, rows[rows["place"] == roof["place"]])
             return {"value": float(value), "reference": float(wanted), "limit": self.tolerance, "unit": unit}
         return {}
 
     def verdict(self, found, rows):
-        """Returns (text, outcome, {place: ratio} of the devices that miss the target). found: roofs of one kind and
+        """Returns (text, outcome, {place: ratio} for the devices that miss the target). found: roofs of one kind and
         condition; rows: all roofs."""
         reached = np.array([self.reached(roof, rows[rows["place"] == roof["place"]]) for _, roof in found.iterrows()])
         known, enough = reached[np.isfinite(reached)], 1 - self.tolerance
@@ -174,7 +180,7 @@ class Target:
 
 
 class Targets:
-    """The targets of each model. text() also counts outcomes and notes the devices that miss a target."""
+    """The targets of each model. The method text() also counts outcomes, and stores the devices that miss a target."""
 
     def __init__(self, path, kinds):
         self.path, self.counts, self.short, self.by_model = path, Counter(), [], {}

@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 
-# Control characters, marks that change the direction of writing, and codes that are no character.
+# Control characters, marks that change the direction of writing, and codes that stand for no character.
 UNSEEN = re.compile(
     "[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
@@ -15,7 +15,7 @@ UNSEEN = re.compile(
 PREFIXES = {name.strip(): 10.0**power for name, power in zip("pnum kMGTPE", range(-12, 19, 3))}
 
 
-# {words in tables and verdicts: code of their colour}
+# {words in tables and verdicts: code of their colour on a terminal}
 COLOURS = {
     r"\bFAIL\b|\bmissed\b|ABOVE-THEORY|CONTRADICTED": "31",
     r"\bINCONCLUSIVE\b|\bnoisy\b|\bpreempted\b|\btwo modes\b|\bthrottled\b": "33",
@@ -28,7 +28,8 @@ class Refused(Exception):
 
 
 def plain(text):
-    """Returns a text with UNSEEN characters as "?". load() does so for a file's texts; paths still need it."""
+    """Returns a text with "?" instead of UNSEEN characters. load() calls this for the texts of a file; for paths,
+    callers must."""
     return UNSEEN.sub("?", str(text))
 
 
@@ -41,14 +42,14 @@ def scaled(value, unit):
     """Returns 4.597e12, "B/s" as "4.597 TB/s"; "-" for a missing value."""
     if not np.isfinite(value):
         return "-"
-    # 999.95 and more would round to 1000, so it takes the next prefix.
+    # A number from 999.95 on would be shown as 1000, so it gets the next prefix.
     power = 0 if value == 0 else int(np.clip(3 * np.floor(np.log10(abs(value) * 1.00005) / 3), -12, 18))
     prefix = next(name for name, factor in PREFIXES.items() if round(np.log10(factor)) == power)
     return f"{value / 10.0**power:.4g} {prefix}{unit}"
 
 
 def column(value, unit):
-    """Returns scaled() with exactly four digits, so that the numbers of a column line up."""
+    """Returns scaled(value, unit) with exactly four digits, so that the numbers of a table's column line up."""
     number, _, rest = scaled(value, unit).partition(" ")
     return f"{float(number):#.4g} {rest}" if rest else number
 
@@ -77,10 +78,10 @@ def coloured(text):
 
 
 def table(head, rows, left=(), below=()):
-    """Returns the text of a table. The first column and the columns in `left` are aligned left, the others right. A
-    head may have several lines; below: a line under each row. If the terminal is too narrow and it helps, the first
-    column gets its own lines; lines that are still too wide are cut. (The package tabulate is seldom installed on
-    clusters.)"""
+    """Returns the text of a table. The first column and the columns in `left` are aligned left, the others right. The
+    words of `head` may have several lines. below: a line of text under each row. On a narrow terminal each cell of the
+    first column has a line of its own if that makes the table fit; lines that are still too wide are cut. (The package
+    tabulate is seldom installed on clusters.)"""
     depth = max(cell.count("\n") for cell in head) + 1
     heads = list(zip(*[([""] * depth + cell.split("\n"))[-depth:] for cell in head]))
     widths = [max(len(row[i]) for row in heads + rows) for i in range(len(head))]
@@ -103,7 +104,7 @@ def table(head, rows, left=(), below=()):
 
 
 def listed(names, most=8):
-    """Returns the first `most` names as a text, and how many more there are."""
+    """Returns the first `most` names as a text, and the number of the others."""
     names = list(names)
     more = len(names) - most
     return ", ".join(names[:most]) + f" and {more} more" * (more > 0)

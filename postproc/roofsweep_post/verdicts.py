@@ -1,5 +1,5 @@
-"""Verdicts of devices (PASS, FAIL, INCONCLUSIVE): as lines, JSON, JUnit XML for CI systems, Prometheus text, and Slurm
-commands that drain nodes."""
+"""Writes verdicts on devices (PASS, FAIL, INCONCLUSIVE) as lines, JSON, JUnit XML for CI systems, text for Prometheus,
+and Slurm commands that drain nodes."""
 
 import json
 import re
@@ -14,27 +14,28 @@ import pandas
 from .arguments import write
 from .texts import coloured, listed, plain, say
 
-# A device has the first of these verdicts that any of its checks has.
+# The verdict on a device is the first of these that one of its checks has.
 WORDS = {"fail": "FAIL", "inconclusive": "INCONCLUSIVE", "pass": "PASS"}
-INCONCLUSIVE = 6  # exit status; roofsweep has 0 to 5
+INCONCLUSIVE = 6  # exit status, different from those of roofsweep (0 to 5)
 NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")  # a host name that Slurm reads as one node
 
 
 @dataclass
 class Check:
-    """One comparison of a value with a reference. `reason` is shown; a check that passes may have one, too."""
+    """One comparison of a value with a reference. `reason` is a text for users, which a check that passes may also
+    have."""
 
     name: str
     verdict: str  # a key of WORDS
     reason: str = ""
     value: float = np.nan
     reference: float = np.nan
-    limit: float = np.nan  # allowed deviation from the reference, as a fraction of it
+    limit: float = np.nan  # allowed deviation, as a fraction of the reference
     unit: str = "1"
-    excess: float = np.inf  # deviation over limit; reasons are ordered by it
+    excess: float = np.inf  # deviation over limit, by which reasons are ordered
 
     def as_dict(self):
-        """Returns the check for JSON: None instead of NaN."""
+        """Returns the check as a dict for JSON, with None instead of NaN."""
         found = {name: plain(value) if isinstance(value, str) else value for name, value in asdict(self).items()}
         del found["excess"]
         return {name: None if isinstance(value, float) and np.isnan(value) else value for name, value in found.items()}
@@ -42,7 +43,7 @@ class Check:
 
 @dataclass
 class Verdict:
-    """The checks of one device. One failed check fails the device."""
+    """The checks of one device. The device fails if one check fails."""
 
     device: str
     uuid: str
@@ -51,7 +52,7 @@ class Verdict:
     checks: list = field(default_factory=list)
 
     def add(self, name, reason="", verdict=None, **values):
-        """Adds a check. Without a reason and a verdict the check passes."""
+        """Adds a check, which passes if it has neither reason nor verdict."""
         self.checks.append(Check(name, verdict or ("fail" if reason else "pass"), reason, **values))
 
     @property
@@ -61,7 +62,7 @@ class Verdict:
 
     @property
     def reasons(self):
-        """Returns the distinct reasons: failures first, then by excess."""
+        """Returns the distinct reasons: those of failed checks first, then by excess."""
         found = sorted((check for check in self.checks if check.reason), key=lambda check: -check.excess)
         found.sort(key=lambda check: list(WORDS).index(check.verdict))
         return list(dict.fromkeys(plain(check.reason) for check in found)) or ["nothing could be compared"] * (
@@ -75,7 +76,7 @@ class Verdict:
 
 
 def of_no_device(data, name):
-    """Returns a list with one failing verdict if rows failed without a device; else an empty list."""
+    """Returns a list with one failing verdict if rows failed without a device, otherwise an empty list."""
     lost = (data["status"].values == "failed") & ~(data["config_device"].values >= 0)
     if not lost.any():
         return []
@@ -107,7 +108,7 @@ def as_json(verdicts, command):
 
 
 def as_junit(verdicts, command):
-    """Returns JUnit XML that Jenkins' schema junit-10.xsd accepts: a suite for each device, a case for each check.
+    """Returns JUnit XML according to Jenkins' schema junit-10.xsd: a suite for each device, a case for each check.
     Inconclusive checks are errors."""
     top = xml.Element("testsuites", name=f"roofsweep-post {command}")
     for verdict in verdicts:
@@ -141,8 +142,9 @@ GAUGES = {
 
 
 def as_prometheus(verdicts, command, measured):
-    """Returns text for node_exporter's textfile collector. Devices that several files have get a label `device`, as
-    2#0 node7; checks of one name are numbered by a label `line`. measured: s since 1970; NaN: unknown."""
+    """Returns text for node_exporter's textfile collector. If several files have a device, its lines have a label
+    `device`, such as 2#0 node7. If several checks have the same name, a label `line` numbers them. measured: s since
+    1970; NaN: unknown."""
     lines, seen = {name: [] for name in GAUGES}, Counter()
     devices = Counter((verdict.hostname, verdict.uuid, verdict.model) for verdict in verdicts)
 
@@ -173,7 +175,7 @@ def as_prometheus(verdicts, command, measured):
 
 
 def time_of(files):
-    """Returns when the newest file was measured, in s since 1970; NaN: unknown."""
+    """Returns the time at which the newest file was measured, in s since 1970; NaN: unknown."""
     texts = [data.attrs.get("time_coverage_end", data.attrs.get("date_created", "")) for data in files]
     found = pandas.to_datetime(pandas.Series(texts, dtype=object), errors="coerce", utc=True).max()
     return np.nan if pandas.isna(found) else found.timestamp()
@@ -200,14 +202,14 @@ def slurm_names(names):
 
 
 def node_of(hostname):
-    """Returns Slurm's name of a host, or None for a text that names no single node (a list, ALL, an address)."""
+    """Returns Slurm's name of a host; None if the text does not name a single node (a list, ALL, an address)."""
     name = hostname.split(".")[0]
     return name if NODE.fullmatch(hostname) and name.upper() != "ALL" and not name.isdigit() else None
 
 
 def as_drain(verdicts):
-    """Returns a scontrol command for each node with a failing device, and an option for srun that excludes these nodes.
-    Reports host names that are no node."""
+    """Returns a scontrol command for each node with a failing device, and an option of srun that excludes these nodes.
+    Prints a message for host names that are no node."""
     nodes = {}
     for verdict in verdicts:
         if verdict.word == "FAIL":
@@ -231,7 +233,7 @@ def status_of(verdicts):
 
 
 def publish(verdicts, command, options, files):
-    """Prints the lines and writes the files. Returns the exit status."""
+    """Prints the lines of the verdicts and writes the requested files. Returns the exit status."""
     if options.quiet == "drain":
         print(as_drain(verdicts), end="")
     else:

@@ -1,4 +1,4 @@
-"""The command `watch` shows how far a running sweep is. It only reads the journal."""
+"""The command `watch` shows the progress of a running sweep. It only reads the journal."""
 
 import json
 import os
@@ -11,12 +11,12 @@ from .naming import computed
 from .texts import Refused, coloured, plain, scaled, table
 
 HELP = "how far a running sweep is: rows done, by device, failed, slowest, time left"
-DESCRIPTION = """Reads OUTPUT.journal of a running sweep again and again, and shows rows, devices, failures, the slowest
-rows and the time left, by the rate of the latest rows. It does not touch the run. It ends with the sweep, or by
+DESCRIPTION = """Reads OUTPUT.journal of a running sweep again and again. Shows rows, devices, failures, the slowest
+rows, and the time left at the rate of the latest rows. The command does not affect the sweep, and ends with it, or by
 Ctrl-C."""
 
-RECENT = 32  # rows that the time left follows from
-SHOWN = 5  # failed and slow rows
+RECENT = 32  # number of latest rows from which the time left is computed
+SHOWN = 5  # number of failed rows and of slow rows in the output
 
 
 def add_options(parser):
@@ -26,13 +26,13 @@ def add_options(parser):
 
 
 class Journal:
-    """The content of a journal so far. A later record of a configuration and device replaces the earlier one."""
+    """The content of a journal so far. A later record of the same configuration and device replaces an earlier one."""
 
     def __init__(self, path):
         self.path, self.offset, self.rows, self.devices, self.session, self.rounds = path, 0, {}, {}, {}, {}
 
     def read(self):
-        """Reads the lines that were appended since the last call. A last line without an end is not complete."""
+        """Reads the lines that were appended since the last call, except an incomplete last line."""
         try:
             with open(self.path, "rb") as stream:
                 stream.seek(self.offset)
@@ -59,12 +59,12 @@ class Journal:
             if kind == "round":
                 self.rounds[*key, entry["round"]] = entry
                 return
-            self.rows.pop(key, None)  # the order of the rows is that of their end
+            self.rows.pop(key, None)  # so that the new record is the last one: rows are ordered by their end
             self.rows[key] = entry
 
 
 def end_of(row):
-    """Returns when the row ended, in s since 1970."""
+    """Returns the time at which the row ended, in s since 1970."""
     return row.get("start_time", 0) + row.get("wall_time", 0)
 
 
@@ -73,7 +73,7 @@ def clock(seconds):
 
 
 def time_left(rows, left):
-    """Returns the time left by the rate of the latest rows; None: unknown."""
+    """Returns the time left in s, at the rate of the latest rows; None: unknown."""
     ends = sorted(filter(None, map(end_of, rows)))[-RECENT:]
     return left * (ends[-1] - ends[0]) / (len(ends) - 1) if len(ends) > 1 else None
 
@@ -129,7 +129,7 @@ def run(options):
             if not terminal or left == 0:
                 return 0
             time.sleep(options.interval)
-            if os.path.getsize(journal.path) < journal.offset:  # another sweep has replaced it
+            if os.path.getsize(journal.path) < journal.offset:  # another sweep has replaced the journal
                 journal = Journal(journal.path)
     except KeyboardInterrupt:
         return 0

@@ -1,4 +1,4 @@
-"""Figures of result files. draw() returns matplotlib axes. KINDS has a module for each kind of figure."""
+"""Draws figures of result files. draw() returns matplotlib axes. KINDS has a module for each kind of figure."""
 
 from importlib import import_module
 
@@ -9,15 +9,16 @@ from ..texts import Refused
 from . import classic, frame, planes, style
 from .scene import MOST, facets_of, fewer, scene
 
-# {kind: module}. A module has HELP, PANELS, HEIGHT and draw(figure, axes, scene, annotate, height). Optional: build()
-# instead of scene(), NEEDS (variables), LEVEL (default of --level), KNOWN (see scene()), FACETS (inches).
+# {kind: module}. A module has HELP, PANELS, HEIGHT and draw(figure, axes, scene, annotate, height). Optional: build(),
+# which is called instead of scene.scene(); NEEDS: variables that load() must find; LEVEL: default of --level; KNOWN:
+# argument `known` of scene.scene(); FACETS: height of a facet in inches.
 WORDS = "classic regions complexity time four losses energy bars parts network counted waves kernels"
 WORDS += " roofs map strip history"
 OWN = {"regions": classic.REGIONS, "complexity": planes.COMPLEXITY, "time": planes.TIME}
 OWN |= {"four": planes.FOUR, "losses": planes.LOSSES}
 KINDS = {word: OWN.get(word) or import_module(f"{__name__}.{word}") for word in WORDS.split()}
 
-LONGEST = 100  # characters of a text that fit on a page
+LONGEST = 100  # number of characters to which texts are cut, so that they fit on a page
 # Texts that must stay whole.
 WHOLE = {"configuration", "config_hash", "kernel_name", "uuid", "device_uuid", "label", "name"}
 
@@ -45,11 +46,12 @@ def draw(
     title="",
     rename=None,
 ):
-    """Draws a figure and returns its list of axes. data: a dataset of load(), or a list of them; where, series, by,
-    level, labels: see scene.scene(); level defaults to the kind's LEVEL, then dram; width: column or page; annotate:
-    points with labels, all, ends, none or auto; caption: whether it is drawn; sheet: style sheet of matplotlib;
-    order: values whose series come first; title: text above; rename: {word: other word} of legends, labels and axes.
-    figure.notes has lines that the figure shows only as numbers."""
+    """Draws a figure and returns its list of axes. data: a dataset of load(), or a list of datasets; where, series, by,
+    level, labels: see scene.scene(); the default of level is the kind's LEVEL, or else dram; width: column or page;
+    annotate: which points have labels: all, ends, none or auto; caption: whether the caption is drawn; sheet: style
+    sheet of matplotlib; order: values whose series come first; title: text above the figure; rename: {word: other word}
+    for legends, labels and axes. If the figure shows long names as numbers, figure.notes has lines that explain the
+    numbers."""
     module = KINDS[kind]
     build = getattr(module, "build", scene)
     level = level or getattr(module, "LEVEL", "dram")

@@ -1,4 +1,4 @@
-"""Draws the run time of each row as a bar: busy kernels, idle gaps, and a line at a caller's time."""
+"""Draws the run time of each row as a bar: busy time, gaps between kernels, and a line at the caller's time."""
 
 import itertools
 
@@ -10,15 +10,15 @@ from .scene import check_looks
 
 HELP = "run time by the swept parameter: busy, gap, and a caller's time"
 PANELS, HEIGHT, LEVEL = 1, {"column": 1.9, "page": 2.4}, "row"
-BARS = 0.8  # share of a group's width that bars take
-NARROW = 1.5  # points: least width of a bar with visible hatches
-ROOM = 10  # points: least width of a group whose number is upright
+BARS = 0.8  # width of all bars of a group, as a share of the group's width
+NARROW = 1.5  # points; narrower bars have no hatches, which would not be visible
+ROOM = 10  # points; the labels of narrower groups are turned
 LETTERS = 15  # names of groups with more letters an inch of the figure's width are in the caption
-RANGE = 30  # longest over shortest time from which the axis is logarithmic, so that short bars stay visible
+RANGE = 30  # longest over shortest time; beyond this ratio the axis is logarithmic, so that short bars stay visible
 
 
 def groups(scene):
-    """Returns the groups of bars: [(text, {index of a series: row})]."""
+    """Returns the groups of bars as pairs: (text below the group, {index of a series: row})."""
     found = {}
     for number, series in enumerate(scene.series):
         for _, row in series.rows.iterrows():
@@ -33,7 +33,7 @@ def time_end(row, sign):
 
 
 def draw_bar(axes, series, hatch, row, x, width):
-    """Draws busy time and gap as a bar, and a line across it at the caller's time."""
+    """Draws busy time and gap of a row as a bar, and a line across the bar at the caller's time."""
     how = {"width": 0.9 * width, "edgecolor": style.BLACK, "linewidth": 0.4}
     whole = np.isfinite(row["gap_time"])
     time = row["busy"] if whole else row["time_median"]

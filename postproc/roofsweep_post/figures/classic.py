@@ -1,4 +1,5 @@
-"""Draws the classic Roofline: performance over arithmetic intensity, measured roofs, ceilings of launch overhead."""
+"""Draws the classic Roofline: performance over arithmetic intensity, with measured roofs and, for each row, the ceiling
+that launch overhead sets."""
 
 from dataclasses import replace
 from functools import partial
@@ -13,16 +14,17 @@ from . import frame, marks, style
 HELP = "classic Roofline with the ceilings of launch overhead; --level all: every memory level, joined per row"
 PANELS, HEIGHT = 1, {"column": 2.5, "page": 3.6}
 FACETS = {"column": 1.15, "page": 1.3}  # inches: height of a facet
-CEILINGS_SEEN = 20  # times the highest peak: higher ceilings limit nothing and are outside the axes
-LABELS_RIGHT = 15.0  # right limit over highest intensity if rows have labels at their right end
-LEVEL_FILLS = ["closed", "left", "hollow", "bottom"]  # symbols of memory levels, from far to near
-POOR = 0.1  # share of the roof below which performance is poor
+CEILINGS_SEEN = 20  # ceilings above 20 times the highest peak limit nothing, so the axes leave them out
+LABELS_RIGHT = 15.0  # right limit of the axes over the highest intensity, if labels stand at the right of rows
+LEVEL_FILLS = ["closed", "left", "hollow", "bottom"]  # fills of symbols for memory levels, from far to near
+POOR = 0.1  # performance below this share of the roof is in the region "poor performance"
 OVERHEAD = "The ceiling of launch overhead is FLOPs / (launches x gap between launches)"
 
 
 def used_roofs(scene):
     """Returns the roofs to draw, {(model, text): (kind, value)}: all bandwidths, and the peaks of the rows' units and
-    precisions. With several models the texts of peaks name the model; without peaks the texts of bandwidths do."""
+    precisions. If there are several models, the texts of peaks name the model; without peaks, the texts of bandwidths
+    do."""
     found = {}
     units = {*zip(scene.rows["unit"], scene.rows["precision"])}
     for model, roofs in scene.roofs.items():
@@ -43,7 +45,8 @@ def levels_of(scene):
 
 
 def draw_roofs(axes, roofs):
-    """Draws the roofs within the limits of the axes. Returns {text: (x, y)}, points along each line for its label."""
+    """Draws the roofs within the limits of the axes. Returns {text: (x, y)}: points along the roof's line, for its
+    label."""
     left, right = axes.get_xlim()
     drawn = {}
     for model in dict.fromkeys(model for model, _ in roofs):
@@ -65,7 +68,7 @@ def draw_roofs(axes, roofs):
 
 
 def limits(axes, scene, intensities, right=3.0):
-    """Sets the limits of both axes, equal for all facets. right: right limit over highest intensity."""
+    """Sets the limits of both axes, which are equal for all facets. right: right limit over the highest intensity."""
     roofs = used_roofs(replace(scene, rows=scene.extent))
     peaks = [value for kind, value in roofs.values() if kind != "bandwidth"]
     widths = [value for kind, value in roofs.values() if kind == "bandwidth"]
@@ -77,7 +80,8 @@ def limits(axes, scene, intensities, right=3.0):
 
 
 def draw_regions(axes, roofs):
-    """Tints the paper's regions, below the slowest memory's roof and the highest peak. Returns legend entries."""
+    """Tints the regions of the paper, which lie below the roof of the slowest memory level and the highest peak.
+    Returns legend entries."""
     width = min((value for kind, value in roofs.values() if kind == "bandwidth"), default=np.nan)
     if np.isnan(width):
         raise Refused("the rows that were chosen have no roof of a memory level, so there are no regions")
@@ -115,7 +119,8 @@ def handles_of(axes, scene, every):
 
 
 def draw_at_levels(axes, labels, series, levels):
-    """Draws a symbol for each level of each row, joins those of a row, and reserves their room."""
+    """Draws a symbol for each memory level of each row, joins the symbols of a row, and marks their places as
+    occupied."""
     names = [f"arithmetic_intensity_{level}" for level in levels]
     joined = marks.segments(series.rows, names, ["performance"] * len(names))
     axes.plot(*joined, color=series.colour, linewidth=0.4, zorder=2, gid="row")
@@ -137,7 +142,7 @@ def draw_at_one(axes, labels, scene, series):
 
 
 def draw_ceilings(axes, labels, series, joined):
-    """Draws each row's ceiling of launch overhead as a small symbol and reserves its room."""
+    """Draws the ceiling that launch overhead sets for each row as a small symbol, and marks its place as occupied."""
     x, y = series.rows["intensity_at"], series.rows["overhead_ceiling"]
     how = {"color": series.colour, "marker": series.marker, "markersize": marks.CEILING, "markeredgewidth": 0.4}
     how |= {"linestyle": (0, (1, 1.2)) if series.by and joined else "none", "linewidth": 0.6, "zorder": 2.6}
@@ -170,7 +175,7 @@ def draw(figure, axes, scene, annotate, height, regions=False):
         labels.add_line(x[[0, -1]], y[[0, -1]])
     for series in scene.series:
         if every:
-            # The label of a row is at its right end, where no symbol of the row is in the way.
+            # The label of a row is at the right of its symbols, where none of them is in the way.
             names = [f"arithmetic_intensity_{level}" for level in levels]
             series.rows = series.rows.assign(rightmost=series.rows[names].max(axis=1))
             draw_at_levels(axes, labels, series, levels)

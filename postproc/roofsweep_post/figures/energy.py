@@ -1,4 +1,4 @@
-"""Draws the energy Roofline: energy of a FLOP over arithmetic intensity, and the energy roofs below it."""
+"""Draws the energy Roofline: energy per FLOP over arithmetic intensity, with the energy roofs as lower limits."""
 
 import numpy as np
 
@@ -14,7 +14,8 @@ DASHES = (0, (4, 1.5))  # lines without constant power
 
 
 def energy_roofs(scene, x):
-    """Returns {text: (energy of a FLOP at the intensities x, the same without constant power)} of the rows' units."""
+    """Returns {text: (energies, energies without constant power)} for the units of the rows. Energies are those of a
+    FLOP at the roofs, for the intensities x."""
     table, found = roofs(scene.files), {}
     level = "dram" if scene.level in ("row", "all") else scene.level
     for model, ceilings in scene.roofs.items():

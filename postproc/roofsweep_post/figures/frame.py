@@ -1,4 +1,4 @@
-"""Lays out the page around the axes: legend and caption below, each with the height that it needs."""
+"""Lays out the page around the axes, with legend and caption below them, as high as their texts need."""
 
 import copy
 import io
@@ -16,23 +16,23 @@ from . import style
 GAP = 0.04  # inches between the parts of a page
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 TITLE = 0.18  # inches
-MARGIN = 0.06  # inches beside the caption
+MARGIN = 0.06  # inches left and right of the caption
 DATES = ["time_coverage_start", "time_coverage_end"]
 LEAST = 1e-60  # a quantity below LEAST or above 1 / LEAST is damaged
-HIGHEST = 9.5  # inches: height of a journal's page
+HIGHEST = 9.5  # inches: largest height of a figure, the height of a journal's page
 KEY = "Key: "  # start of the sentence that explains shortened labels
-LEAST_DECADES = 3  # decades in view below which a logarithmic axis needs more numbers than powers of ten
+LEAST_DECADES = 3  # a logarithmic axis of fewer decades needs more numbers than the powers of ten
 
 
 class Crowded(Refused):
-    """Raised if a figure has no room for the rows."""
+    """Raised if the chosen rows have no room in the figure."""
 
 
 class Page(style.plt.Figure):
-    """A figure. While facets are drawn, the object gathers legend entries and sentences of the caption, each once."""
+    """A figure. While facets are drawn, it collects the legend entries and the sentences of the caption, each once."""
 
-    gathered = None  # ({label: handle}, {sentence: None}) while facets are drawn
-    notes = ()  # lines that `plot` prints, for items that the figure shows only as numbers
+    gathered = None  # while facets are drawn: ({label: legend handle}, {sentence of the caption: None})
+    notes = ()  # lines that `plot` prints to explain the numbers that stand for long names in the figure
     caption = ""  # text of the caption, even if it is not drawn
 
     def __init__(self, *arguments, captioned=True, title="", renaming=(), sheet="", **options):
@@ -46,7 +46,7 @@ class Page(style.plt.Figure):
         return re.sub(rf"(?<!\w)(?:{words})(?!\w)", lambda found: self.renaming[found[0]], text)
 
     def savefig(self, *arguments, **options):
-        """Saves with the settings of the drawing: fonts as TrueType, a page without cut edges."""
+        """Saves the figure with the settings of the drawing: TrueType fonts, and a page that is not cropped."""
         with style.settings(self.sheet):
             super().savefig(*arguments, **options)
 
@@ -68,13 +68,14 @@ def days(data):
 
 
 def measured(who, data):
-    """Returns the first sentence of a caption: devices, days, program."""
+    """Returns the first sentence of a caption: devices, days, version of roofsweep."""
     when, source = days(data), data.attrs.get("source", "")
     return f"{who}, measured" + f" on {when}" * bool(when) + f" by {source}" * bool(source)
 
 
 def sources(own):
-    """Returns sentences on the sources of FLOPs and bytes of these rows: counted, modelled, with numbers of rows."""
+    """Returns sentences on the sources of FLOPs and bytes of these rows: for how many rows counted, for how many
+    modelled."""
     found = {}
     for what, name in [("FLOPs", "flops_source"), ("bytes", "bytes_source")]:
         counts = own.loc[own[name] != "", name].value_counts().sort_index()
@@ -85,7 +86,8 @@ def sources(own):
 
 
 def level_text(scene):
-    """Returns the sentence on memory levels. Rows that lack bytes at the chosen level are drawn at another level."""
+    """Returns the sentence on memory levels, also on rows that lack bytes at the chosen level and are drawn at
+    another."""
     there = list(dict.fromkeys(scene.extent["level"]))
     if scene.level == "all":
         return ""
@@ -97,15 +99,15 @@ def level_text(scene):
 
 
 def noise_text(rows):
-    """Returns the sentence on rows whose interval is wide."""
+    """Returns the sentence on rows whose 95 % interval is wide."""
     count = int((rows["noise"] > NOISY).sum())
     text = f"Thin lines are 95 % intervals of the median; {count} of {len(rows)} rows are known to no better than"
     return f"{text} {100 * NOISY:.0f} %" if count else ""
 
 
 def caption(scene, *notes, work=True):
-    """Returns the caption: device, date, version, driver, library, cache and, if `work`, sources and memory level of
-    FLOPs and bytes. notes: further sentences."""
+    """Returns the caption: device, date, version, driver, library and cache. work: whether the caption also states
+    sources and memory level of FLOPs and bytes. notes: further sentences."""
     facts = []
     for number, data in enumerate(scene.files):
         own = scene.extent[scene.extent["file"] == number]
@@ -135,14 +137,15 @@ def caption(scene, *notes, work=True):
 
 
 def power(value, place=None):
-    """Returns 10000 as "10⁴", without TeX."""
+    """Returns a power of ten as a text: 10000 as "10⁴"."""
     exponent = f"{np.log10(value):g}"
     return f"{value:g}" if "." in exponent else "10" + exponent.translate(RAISED)
 
 
 def engineering(axis, unit="", text=None):
-    """Formats ticks with SI prefixes, or by the function `text`. A logarithmic axis of few decades also has numbers at
-    2 and 5; at 3 alone if it is horizontal and its numbers have units, which take more room."""
+    """Formats the numbers of an axis with SI prefixes, or by the function `text`. A logarithmic axis of few decades
+    also has numbers at 2 and 5. A horizontal axis whose numbers have units, which take more room, has them at 3
+    instead."""
     digits = "3" if unit and axis.axis_name == "x" else "25"
     text = text or EngFormatter(unit, sep=" ")
     axis.set_major_formatter(text)
@@ -152,7 +155,7 @@ def engineering(axis, unit="", text=None):
 
 
 def renamed_axes(axes):
-    """Replaces the words of --rename in titles, axes and ticks. Returns the axes."""
+    """Replaces words in titles, axes and ticks, as --rename says. Returns the axes."""
     figure = axes[0].figure
     for one in [part for own in axes for part in (own, *own.child_axes)] if figure.renaming else ():
         for axis in (one.xaxis, one.yaxis):
@@ -164,8 +167,8 @@ def renamed_axes(axes):
 
 
 def page(width, height, panels=1, how=None):
-    """Returns (figure, list of axes). Panels are side by side on a page, below each other in a column. height: inches
-    of a panel; how: arguments of Page."""
+    """Returns (figure, list of axes). Panels are side by side if the figure is as wide as a page, and below each other
+    in a column. height: inches of a panel; how: arguments of Page."""
     inches = style.WIDTHS[width]
     across = panels if width == "page" else 1
     down = panels // across
@@ -194,7 +197,7 @@ def draw_facets(module, facets, width, annotate, how):
         words = axes.get_xlabel(), axes.get_ylabel()
     for axis in (axes.xaxis, axes.yaxis):  # shared by all facets
         if np.ptp(np.log10(axis.get_view_interval())) > LEAST_DECADES:
-            axis.set_minor_locator(NullLocator())  # too many minor ticks for a small facet, and seconds to draw
+            axis.set_minor_locator(NullLocator())  # minor ticks have no room in a facet, and take seconds
             if axis is axes.xaxis:
                 axis.set_major_locator(LogLocator(numticks=4))
     (handles, texts), figure.gathered = figure.gathered, None
@@ -209,7 +212,7 @@ def draw_facets(module, facets, width, annotate, how):
     own = sorted((handle for text, handle in handles.items() if text in names), key=lambda handle: handle.get_color())
     entries = [*own, *(handle for text, handle in handles.items() if text not in names)]
     cut = dict.fromkeys(word for text in texts if text.startswith(KEY) for word in text[len(KEY) :].split("; "))
-    found = {}  # a machine balance may differ between facets
+    found = {}  # facets may have different machine balances
     for word in cut:
         name, _, value = word.partition(": ")
         found.setdefault(name, []).append(value)
@@ -226,7 +229,7 @@ def draw_facets(module, facets, width, annotate, how):
 
 
 def wrapped(figure, text, width):
-    """Breaks a caption into lines of at most `width` inches."""
+    """Breaks a text into lines of at most `width` inches."""
     probe = figure.text(0, 0, "", fontsize=style.SMALL)
     renderer = figure.canvas.get_renderer()
     for characters in range(int(width * 72 / (style.SMALL * 0.5)), 10, -1):
@@ -239,8 +242,8 @@ def wrapped(figure, text, width):
 
 
 def settle(figure, axes, height, handles, text, left=0.62, right=0.17, top=0.12, bottom=0.42, between=None):
-    """Places panels, legend and caption, and sets the height of the figure. Margins are in inches; between: distances
-    of panels side by side and below each other. Returns pixels per point."""
+    """Places panels, legend and caption, and sets the height of the figure. Margins are in inches. between: (distance
+    of panels side by side, distance of panels below each other). Returns the number of pixels in a point."""
     if figure.gathered:
         for handle in handles:
             name = handle.get_label()
@@ -302,7 +305,7 @@ def renamed_handle(figure, handle):
 
 
 def best_legend(figure, handles, width):
-    """Returns the legend with the fewest rows that fit the width; None without handles."""
+    """Returns the legend with the fewest rows that fits the width; None without handles."""
     if not handles:
         return None
     legend = None
@@ -318,12 +321,13 @@ def best_legend(figure, handles, width):
 
 
 def decades(low, high, before=1.6, after=1.6):
-    """Returns limits of a logarithmic axis with room around the data."""
+    """Returns limits of a logarithmic axis with room before and after the data."""
     return low / before, high * after
 
 
 def finite(*columns):
-    """Returns all positive values of the columns, without damaged ones. Raises Refused if there is none."""
+    """Returns all positive values of the columns, except values that damage made too small or too large. Raises Refused
+    if there is none."""
     values = np.concatenate([np.ravel(column).astype(float) for column in columns])
     values = values[(values > LEAST) & (values < 1 / LEAST)]
     if not len(values):

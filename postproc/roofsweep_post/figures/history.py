@@ -20,7 +20,7 @@ HELP = "roofs of one device over its sessions, in per cent of the first (--where
 PANELS, HEIGHT = 1, {"column": 2.2, "page": 2.8}
 NEEDS = ROOFS
 MOST_NAMED = 7
-MOST_LEVEL = 4  # dates on a horizontal line; more dates are slanted
+MOST_LEVEL = 4  # more dates than this are written slanted
 
 
 @dataclass
@@ -32,7 +32,8 @@ class History(nodes.Nodes):
 
 
 def session_starts(table, files):
-    """Returns {(file, device): start of its first roof}; the date of the file if the file has no starts."""
+    """Returns {(file, device): start of the device's first roof}. If a file has no starts of roofs, its date is
+    used."""
     dates = [data.attrs.get("date_created", "") for data in files]
     written = pandas.to_datetime(pandas.Series(dates), errors="coerce", utc=True).dt.tz_localize(None)
     first = table.groupby(["file", "device"])["start_time"].min()
@@ -44,7 +45,7 @@ def only_device(table, names):
     it is below two."""
     counts = table.groupby("uuid")["session"].nunique()
     most = counts[counts == counts.max()].index
-    if not counts.max() >= 2:  # max() is NaN without a device
+    if not counts.max() >= 2:  # also true without a device, because max() is NaN then
         raise Refused(f"{names}: history needs two sessions or more of one device")
     if len(most) > 1:
         raise Refused(f"several devices are in the files; choose one with --where uuid=: {', '.join(most)}")
@@ -59,10 +60,10 @@ def build(data, where=(), **_):
     starts = session_starts(table, files)
     table = table.assign(session=[*zip(table["file"], table["device"])])
     table = only_device(table, ", ".join(data.attrs["path"] for data in files))
-    order = sorted(set(table["session"]), key=starts.get)  # only sessions of the chosen device
+    order = sorted(set(table["session"]), key=starts.get)  # the table has only the chosen device
     used = sorted(set(table["file"]))
     undated = [files[number].attrs["path"] for number, own in table.groupby("file") if own["start_time"].isna().all()]
-    # Sessions are compared with the first one, as `compare` compares files.
+    # Each session takes the place of a file, so that judged() compares it with the first one.
     numbered = table.assign(file=[order.index(session) for session in table["session"]])
     found = judged(medians(numbered, "key")).sort_values("file", kind="stable")
     left_out = [data.attrs["path"] for number, data in enumerate(files) if number not in used]
@@ -79,7 +80,7 @@ def moments(starts):
 
 
 def outliers(found, ticks):
-    """Returns sentences that name the roofs that were slower or faster than the limit, and when."""
+    """Returns sentences that name the roofs that differ by more than the limit, and the dates of these sessions."""
     texts = []
     for word, own in [("Slower", found[found["slow"]]), ("Faster", found[found["fast"]])]:
         far = own.iloc[np.argsort(-abs(np.log(own["deviation"].to_numpy(float))), kind="stable")]
@@ -92,7 +93,7 @@ def outliers(found, ticks):
 
 
 def look_of(number):
-    """Returns the look of the named roof `number`; None: of all unnamed roofs."""
+    """Returns the look of named roof `number`. None: look of all roofs without a name in the figure."""
     if number is None:
         return {"color": style.GREY, "linewidth": 0.4, "marker": ".", "markersize": 2}
     return {
@@ -105,7 +106,7 @@ def look_of(number):
 
 
 def changed(scene):
-    """Returns the sessions whose driver differs from the session before."""
+    """Returns the sessions whose driver differs from that of the session before."""
     known = range(1, len(scene.drivers))
     return [number for number in known if scene.drivers[number] != scene.drivers[number - 1]]
 

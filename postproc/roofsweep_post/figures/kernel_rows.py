@@ -1,4 +1,4 @@
-"""Selects the kernels of a figure's rows, shortens their names, and names their rows."""
+"""Selects the kernels that a figure shows, shortens their names, and names the rows that they belong to."""
 
 import re
 
@@ -10,13 +10,14 @@ from . import style
 from .marks import value_text
 from .scene import short_name
 
-MOST = 14  # kernels in a figure, the longest ones; the caption has the number of the others
-LENGTH = 34  # characters of a kernel's name
+MOST = 14  # a figure shows the kernels that take longest; the caption has the number of the others
+LENGTH = 34  # number of characters to which names of kernels are cut
 ROW_LENGTH = 11  # characters of a row's name for each inch of the figure; with a longer one all rows have numbers
 
 
 def kernel_rows(scene):
-    """Returns the kernels of the scene's rows, longest first, with `share` of the time of the row's kernels."""
+    """Returns the kernels of the scene's rows, the longest first. Column share: time over that of all kernels of the
+    row."""
     table = kernels(scene.files).merge(
         scene.rows[["config_hash", "file"]].drop_duplicates(), on=["config_hash", "file"]
     )
@@ -36,8 +37,8 @@ def words(name):
 
 
 def short_kernels(names):
-    """Returns {name: unique short name}. Names with the same start get the first word in which they differ, and a
-    number if that word is not unique."""
+    """Returns {name: unique short name}. Names that begin alike get the first word in which they differ, and a number
+    if that word is not unique."""
     groups, found = {}, {}
     for name in names:
         groups.setdefault(short_kernel(name), []).append(name)
@@ -53,7 +54,7 @@ def short_kernels(names):
 
 
 def left_out(table):
-    """Returns a sentence on the kernels that the figure does not show."""
+    """Returns a sentence on the kernels that the figure leaves out."""
     more = len(table) - MOST
     return f"{more} more, which take less time, {'is' if more == 1 else 'are'} not shown" if more > 0 else ""
 

@@ -13,12 +13,12 @@ from .scene import NEEDS as SCENE
 HELP = "kernels of the chosen rows on the Roofline, area by share of time (needs kernels = yes)"
 PANELS, HEIGHT = 1, {"column": 2.6, "page": 3.6}
 NEEDS = (*SCENE, *KERNELS)
-AREA = 160  # square points of a kernel that takes all of the row's time
-CORNERS = 1.4  # width of the widest symbol, a diamond, over the root of its area
+AREA = 160  # square points: area of the symbol of a kernel that takes all of its row's kernel time
+CORNERS = 1.4  # width over root of the area, for the widest symbol, a diamond
 
 
 def located(scene):
-    """Returns (kernels with FLOPs and with bytes at the scene's level, kernels without FLOPs)."""
+    """Returns (kernels that have FLOPs, and bytes at the scene's memory level; kernels without FLOPs)."""
     level = scene.level if scene.level not in ("row", "all") else "dram"
     table, name = kernel_rows(scene), f"kernel_bytes_counted_{level}"
     if not table["kernel_flops_counted"].notna().any():
@@ -32,7 +32,7 @@ def located(scene):
 
 
 def draw_circles(axes, labels, table, looks):
-    """Draws the symbols and reserves their room. looks: {name of a kernel: (colour, marker)}."""
+    """Draws the symbols and marks their places as occupied. looks: {name of a kernel: (colour, marker)}."""
     how = {"alpha": 0.75, "edgecolor": style.BLACK, "linewidth": 0.4, "zorder": 3, "gid": "kernel"}
     for _, row in table.iterrows():
         colour, marker = looks[row["kernel_name"]]
@@ -41,7 +41,8 @@ def draw_circles(axes, labels, table, looks):
 
 
 def name_rows(labels, table, rows):
-    """Labels each kernel with its row if there are several rows. Kernels at one place share a label."""
+    """Labels each kernel with the name of its row, if there are several rows. Kernels at the same place share a
+    label."""
     if len(set(rows)) < 2:
         return
     found = zip(table["intensity"], table["speed"], rows, [style.BLACK] * len(rows))
@@ -57,7 +58,7 @@ def draw(figure, axes, scene, annotate, height):
     note = left_out(table)
     table = table.head(MOST).reset_index(drop=True)
     roofs = classic.used_roofs(scene)
-    fastest = table["speed"].max()  # sets the upper limit if there are no roofs
+    fastest = table["speed"].max()  # upper limit of the axis if there are no roofs
     limited = scene.rows.assign(performance=fastest, overhead_ceiling=np.nan)
     classic.limits(axes, replace(scene, extent=limited), [table["intensity"]])
     low = min(axes.get_ylim()[0], table["speed"].min() / 3)

@@ -1,8 +1,7 @@
-"""Places labels beside their points. No label covers another label or a point; the caption counts labels without room.
-
-A label is moved around its point, then away from it with a thin line, then replaced by a number that a key explains.
-A label without a line is nearer to its own point than to any other point. (The package adjustText does the first two
-steps, draws no key, and lets many labels overlap.)"""
+"""Places labels beside their points. No label covers another label or a point. A label is first tried around its point,
+then farther away with a thin line to the point. If neither has room, a number is drawn that the caption explains, or
+else the caption counts the label as left out. A label without a line is nearer to its own point than to any other
+point. (The package adjustText does the first two steps, draws no numbers, and lets many labels overlap.)"""
 
 from itertools import pairwise, takewhile
 
@@ -11,12 +10,12 @@ import numpy as np
 from . import style
 from .frame import KEY
 
-GAPS = [2.0, 4.5, 8.0, 13.0, 19.0, 27.0, 37.0]  # points between a label and its point, by ring
-NEAR = 2  # number of inner rings that need no line to the point
+GAPS = [2.0, 4.5, 8.0, 13.0, 19.0, 27.0, 37.0]  # points: distances between a label and its point, called rings
+NEAR = 2  # labels in this many inner rings need no line to their point
 AIR = 1.0  # points of empty room around a label
-NEARER = 1.4  # least distance of the next symbol from a label without a line, over the distance of its own symbol
-SYMBOL = 10000  # penalty for a covered symbol, in covered pixels of a line
-SAME = 3.0  # points: symbols at this distance count as one place
+NEARER = 1.4  # a label without a line: least ratio of the distances to another symbol and to its own symbol
+SYMBOL = 10000  # a covered symbol is as bad as this many covered pixels of a line
+SAME = 3.0  # points: symbols at most this far apart count as one place
 ANGLES = np.radians([-45, 45, -135, 135, 0, 180, 90, -90, 22, -22, 158, -158, 67, -67, 113, -113])
 
 
@@ -42,7 +41,7 @@ def distances(box, points):
 
 
 def dotted(start, end, step=2.0):
-    """Returns points along a line, too close for a text to fit between."""
+    """Returns points along a line, so close to each other that no text fits between two of them."""
     way = np.subtract(end, start)
     count = int(min(max(np.hypot(*way) / step, 2), 5000))
     return start + np.arange(count)[:, None] / (count - 1) * way
@@ -54,7 +53,7 @@ def name_of(text):
 
 
 class Labels:
-    """The labels of one Axes with final limits and size. Add all obstacles before placing labels."""
+    """The labels of one Axes, whose limits and size must be final. Add all obstacles before you place labels."""
 
     def __init__(self, axes, pixels_per_point):
         self.axes, self.scale = axes, pixels_per_point
@@ -72,7 +71,7 @@ class Labels:
         self.symbols = np.vstack([self.symbols, at])
 
     def add_line(self, x, y):
-        """Adds a line as an obstacle. A NaN in x or y separates two lines."""
+        """Adds a line as an obstacle. A NaN in x or y ends a line and starts another."""
         ends = [pair for pair in pairwise(self.pixels(x, y)) if np.isfinite(pair).all()]
         found = np.vstack([np.empty((0, 2)), *(dotted(*pair) for pair in ends)])
         within = ((found > self.axes.bbox.min - 2) & (found < self.axes.bbox.max + 2)).all(axis=1)
@@ -85,7 +84,7 @@ class Labels:
         return fits and not overlaps(box, self.boxes) and not inside(box, self.dots)
 
     def places(self, at, size, rings):
-        """Yields (box, ring) for all places around a point, the best first."""
+        """Yields (box, ring) for all places around a point, the best one first. A box is x0, y0, x1, y1 in pixels."""
         half = np.asarray(size) / 2 + AIR * self.scale
         for ring in rings:
             distance = (GAPS[ring] + style.SIZE / 2) * self.scale
@@ -95,8 +94,8 @@ class Labels:
                 yield np.concatenate([centre - half, centre + half]), ring
 
     def found(self, at, size, rings):
-        """Returns (box, ring) of the first free place around a point, preferably one whose line crosses no other line;
-        None without a free place."""
+        """Returns (box, ring) of the first free place around a point, preferably one whose line to the point crosses no
+        other line. None: no place is free."""
         free = [place for place in self.places(at, size, rings) if self.free(place[0])]
         for across in (False, True):
             for box, ring in free:
@@ -105,18 +104,18 @@ class Labels:
         return None
 
     def belongs(self, at, box):
-        """Returns whether the label's own symbol is clearly the nearest."""
+        """Returns whether the symbol at `at` is clearly nearer to the box than any other symbol."""
         others = self.symbols[np.hypot(*(self.symbols - at).T) > SAME * self.scale]
         letters = box + AIR * self.scale * np.array([1, 1, -1, -1])
         return not len(others) or distances(letters, others).min() > NEARER * distances(letters, at[None])[0]
 
     def line_is_free(self, at, box, across):
-        """Returns whether the line from a label to its point crosses no label and no symbol. across: whether it may
-        cross lines."""
+        """Returns whether the line from a label to its point crosses no label and no symbol. across: the line may cross
+        other lines."""
         path = dotted(at, (box[:2] + box[2:]) / 2)
         path = path[np.hypot(*(path - at).T) > (style.SIZE / 2 + 0.75) * self.scale]
         path = path[[not inside(box, point[None]) for point in path]]
-        # The label's own symbol, and symbols at the same place, are no obstacle.
+        # The symbol at the point itself, and others at the same place, are no obstacles.
         others = [other for other in self.boxes if distances(other, at[None])[0] > style.SIZE / 2 * self.scale]
         if any(inside(other, path) for other in others):
             return False
@@ -127,7 +126,8 @@ class Labels:
         return any(np.hypot(*(self.dots[near] - point).T).min(initial=9) < 2 for point in path)
 
     def write(self, text, box, ring, at, colour, size):
-        """Draws a label at its place, with a line from outer rings, and makes both obstacles."""
+        """Draws a label at its place, with a line to the point if the ring is an outer one. Label and line become
+        obstacles."""
         centre = (box[:2] + box[2:]) / 2
         if ring >= NEAR:
             inverse = self.axes.transData.inverted()
@@ -139,7 +139,7 @@ class Labels:
         return self.text(text, centre, colour, size, zorder=5, gid="label")
 
     def text(self, text, centre, colour, size, **how):
-        """Draws a text centred on a pixel."""
+        """Draws a text whose middle is at the pixel `centre`."""
         x, y = self.axes.transData.inverted().transform(centre)
         how |= {"ha": "center", "va": "center", "fontsize": size, "color": colour, "path_effects": style.HALO}
         return self.axes.text(x, y, text, **how)
@@ -151,12 +151,12 @@ class Labels:
         return box.width, box.height
 
     def place(self, text, x, y, colour=style.BLACK, size=style.SMALL):
-        """Writes a label near a point of the data; returns the Text, or None without room."""
+        """Writes a label near a point (x, y) of the data. Returns the Text, or None if there is no room."""
         text, at = self.axes.figure.renamed(text), self.pixels(x, y)[0]
         rings = range(len(GAPS))
         if found := self.found(at, self.extent(text, size), rings):
             return self.write(text, *found, at, colour, size)
-        number = f"({len(self.key) + 1})"  # in brackets, to differ from a value
+        number = f"({len(self.key) + 1})"  # in brackets, so that it does not look like a value
         if found := self.found(at, self.extent(number, size), rings):
             self.key += [text]
             return self.write(number, *found, at, colour, size)
@@ -164,8 +164,8 @@ class Labels:
         return None
 
     def hits(self, middle, way, width, height):
-        """Returns how many pixels of lines a slanted label would cover, SYMBOL for each symbol; None if it would leave
-        the axes."""
+        """Returns the number of pixels of lines that a slanted label would cover, plus SYMBOL for each covered symbol.
+        None: the label would extend beyond the axes."""
         normal = np.array([-way[1], way[0]])
         ends = [middle - way * width / 2, middle + way * width / 2]
         shifts = np.linspace(-height / 2, height / 2, 5)
@@ -181,8 +181,8 @@ class Labels:
         return SYMBOL * boxes + int((across & within).sum())
 
     def beside(self, at, width, height):
-        """Returns (hits, middle) of the best place of a label along the line from at[0] to at[-1] (pixels). None if
-        there is no room."""
+        """Returns (result of hits(), middle) for the best place of a label along the line from at[0] to at[-1]
+        (pixels). None: there is no room."""
         length = np.hypot(*(at[-1] - at[0]))
         way = (at[-1] - at[0]) / length
         normal, best = np.array([-way[1], way[0]]), None
@@ -199,9 +199,9 @@ class Labels:
         return best
 
     def fitting(self, text, at, size):
-        """Returns (text, middle, width, height) of a label along a line. If the whole text covers more than the words
-        before its number, only these words are drawn, and the key has the whole text. None if every label would cover a
-        symbol or leave the axes."""
+        """Returns (text, middle, width, height) of a label along a line. If the whole text would cover more than the
+        words before its number, only these words are drawn, and the caption has the whole text. None: all labels would
+        cover a symbol or extend beyond the axes."""
         best = None
         for shown in dict.fromkeys([text, name_of(text)]):
             width, height = np.asarray(self.extent(shown, size)) + AIR * self.scale
@@ -213,7 +213,7 @@ class Labels:
         return None if covers else best[1:]
 
     def along(self, text, x, y, colour=style.BLACK, size=style.SMALL):
-        """Writes a label along a line of the data: above the line, or below it. Returns the Text, or None without
+        """Writes a label along a line of the data, above or below the line. Returns the Text, or None if there is no
         room."""
         text, at = self.axes.figure.renamed(text), self.pixels(x, y)
         at = at[((at >= self.axes.bbox.min) & (at <= self.axes.bbox.max)).all(axis=1)]
@@ -231,7 +231,8 @@ class Labels:
         return self.text(text, middle, colour, size, zorder=2, gid="roof label", **how)  # below symbols
 
     def key_text(self):
-        """Returns sentences that explain shortened labels and count missing ones; "" if there are none."""
+        """Returns sentences for the caption: which labels were shortened or became numbers, and how many are missing.
+        "" if all labels are whole."""
         words = [*self.cut, *(f"({number}) {text}" for number, text in enumerate(self.key, 1))]
         key = f"{KEY}{'; '.join(words)}. " * bool(words)
         labels = "label has" if self.missing == 1 else "labels have"

@@ -1,4 +1,5 @@
-"""Draws a map of devices and roofs, in per cent of the median of the model. Slow cells are framed and named."""
+"""Draws a map with a column for each device and a row for each roof. Colours are per cent of the median of the device's
+model. Slow cells are framed, and the caption names them."""
 
 import numpy as np
 from matplotlib.patches import Patch, Rectangle
@@ -10,13 +11,13 @@ HELP = "devices x roofs, in per cent of the median of the model; the slow ones a
 build = nodes.roof_nodes
 PANELS, HEIGHT = 1, {"column": 2.0, "page": 2.0}
 NEEDS = ROOFS
-LINE = 0.095  # inches: height of a roof's row
-CELL = 0.5  # inches: least width of a cell whose device name is horizontal
-PALE = 0.3  # opacity of cells within the noise
-MOST_NAMED = 40  # largest number of devices that are all named on the axis
-MOST_NUMBERED = 16  # largest number of devices whose cells have room for numbers
-NUMBERED = 2  # per cent: least deviation of a cell with a number
-RANGE = 5, 10  # per cent: least and largest range of the colours
+LINE = 0.095  # inches: height of a row of the map
+CELL = 0.5  # inches: above narrower cells the name of the device is turned
+PALE = 0.3  # opacity of cells whose deviation is within the noise
+MOST_NAMED = 40  # with more devices, the axis does not name all of them
+MOST_NUMBERED = 16  # with more devices, cells have no room for numbers
+NUMBERED = 2  # per cent: cells with a smaller deviation have no number
+RANGE = 5, 10  # per cent: least and largest deviation at the end of the colour scale
 LETTER, BESIDE = 0.048, 0.37  # inches: width of a letter, other room beside the axes
 CONDITIONS = "Alone: one device at a time was measured; together: all of them at once"
 WHAT = f"{CONDITIONS}. Colours are the speed of a device over that of its reference, in per cent"
@@ -24,7 +25,7 @@ NUMBER = {"ha": "center", "va": "center", "fontsize": style.SMALL, "gid": "label
 
 
 def ink(image, matrix, alpha, row, column):
-    """Returns black or white, whichever is visible on the cell."""
+    """Returns the colour of a number in a cell: black or white, whichever is readable."""
     colour = np.array(image.cmap(image.norm(matrix[row, column]))[:3])
     shade = alpha[row, column] * colour @ [0.3, 0.59, 0.11] + 1 - alpha[row, column]
     return style.BLACK if shade > 0.5 else "white"
@@ -50,7 +51,7 @@ def draw(figure, axes, scene, annotate, height):
     axes.set_xticks(shown, names, fontsize=style.SMALL, rotation=90 if turned else 0)
     axes.set(xlabel="device", ylabel="roof, condition")
     axes.tick_params(length=1.5, pad=1.5)
-    if len(devices) <= MOST_NUMBERED:  # the sign is also visible in black and white
+    if len(devices) <= MOST_NUMBERED:  # numbers show the sign also in black and white
         for row, column in np.argwhere(np.abs(matrix) >= NUMBERED):
             axes.text(
                 column, row, f"{matrix[row, column]:+.0f}", **NUMBER, color=ink(image, matrix, alpha, row, column)

@@ -12,14 +12,14 @@ from matplotlib.transforms import Affine2D
 from . import style
 from .labels import Labels
 
-SHARED = 4  # points: largest distance of symbols that share a label
+SHARED = 4  # points: symbols at most this far apart share a label
 BOXES = "A box of launch overhead has the colour of its series, or is grey if series share it"
 TIMES = (0, (3, 1.5))  # dashes of the line that joins measured times
 CEILING = 2.2  # points: size of the symbol of a ceiling
-HEAD = np.array([[0.0, 0.0], [-2.0, 1.0], [-2.0, -1.0]])  # corners of an arrowhead to the right, in points
-# Exponents of the time in columns: an interval of the time is one of these.
+HEAD = np.array([[0.0, 0.0], [-2.0, 1.0], [-2.0, -1.0]])  # points: corners of an arrowhead that points to the right
+# {column: power of the time in it}. The interval of a column follows from that of the time by this power.
 OF_TIME = {"performance": -1, "compute_plane": 1, "bandwidth_plane": 1, "time_median": 1}
-ALL_LABELLED = 16  # largest number of points that are all labelled; with more, the ends of each series are
+ALL_LABELLED = 16  # up to this number all points have labels; with more points only the ends of each series
 
 
 def points(axes, series, x, y, fill="closed", dash=None, size=style.SIZE, zorder=3):
@@ -32,7 +32,7 @@ def points(axes, series, x, y, fill="closed", dash=None, size=style.SIZE, zorder
 
 
 def intervals(axes, series, x, y):
-    """Draws the 95 % interval of each row's median time, in the columns that depend on it."""
+    """Draws the 95 % interval of each row along the axes whose column depends on the median time."""
     noise = series.rows["noise"].to_numpy(float)
     ends = [
         np.column_stack([series.rows[name] * (1 + sign * noise) ** OF_TIME.get(name, 0) for name in (x, y)])
@@ -45,8 +45,8 @@ def intervals(axes, series, x, y):
 
 
 def clear_of(symbols, start, end, scale):
-    """Returns a fraction of the way from start to end (pixels) at which an arrowhead covers no symbol; None if there is
-    none."""
+    """Returns a place between start and end (pixels) at which an arrowhead covers no symbol, as a fraction of the way;
+    None if there is no such place."""
     for part in (0.5, 0.4, 0.6, 0.3, 0.7):
         if np.nanmin(np.hypot(*(symbols - (start + (end - start) * part)).T)) > style.SIZE * scale:
             return part
@@ -54,7 +54,8 @@ def clear_of(symbols, start, end, scale):
 
 
 def arrows(axes, scene, series, x, y, least=14):
-    """Draws the direction of a curve: a small arrowhead in each segment of at least `least` points."""
+    """Draws the direction of a series: a small arrowhead in each segment of its line that is at least `least` points
+    long."""
     if not series.by:
         return
     at = axes.transData.transform(series.rows[[x, y]].to_numpy(float))
@@ -69,7 +70,7 @@ def arrows(axes, scene, series, x, y, least=14):
         (x_way, y_way) = (end - start) / np.hypot(*(end - start))
         heads.append(HEAD @ [[x_way, y_way], [-y_way, x_way]])
         tips.append(axes.transData.inverted().transform(start + (end - start) * part))
-    if heads:  # one collection, because an annotation for each head would dominate the time of the figure
+    if heads:  # one collection, because drawing an annotation for each head would take most of the time
         found = PolyCollection(heads, offsets=tips, offset_transform=axes.transData, color=series.colour, zorder=2.8)
         found.set_transform(Affine2D().scale(1 / 72) + axes.figure.dpi_scale_trans)
         found.set(linewidth=0.4, gid=f"{series.name}|direction")
@@ -77,7 +78,8 @@ def arrows(axes, scene, series, x, y, least=14):
 
 
 def segments(rows, x, y):
-    """Returns x and y of one line that joins the places of each row, separated by NaN. x, y: columns of the places."""
+    """Returns x and y of one line with a part for each row, separated by NaN. x, y: names of the columns that each part
+    joins."""
     gap = np.full((len(rows), 1), np.nan)
     return [np.hstack([rows[names].to_numpy(float), gap]).ravel() for names in (x, y)]
 
@@ -88,7 +90,8 @@ def value_text(value):
 
 @dataclass
 class Point:
-    """A label at a place: several values of one series, or one value of several series."""
+    """The label of one place, which may be shared by several values of a series, or by several series with one
+    value."""
 
     x: float
     y: float
@@ -104,7 +107,7 @@ class Point:
 
 
 def shared_points(labels, found):
-    """Returns Points for (x, y, text, colour). Labels at the same place are joined."""
+    """Returns Points for labels (x, y, text, colour). Labels at the same place become one Point."""
     points = []
     for x, y, text, colour in found:
         at = labels.pixels(x, y)[0]
@@ -132,7 +135,7 @@ def chosen(series, which, count, x, y):
 
 def label_points(labels, scene, which, x, y):
     """Labels points with the value of the swept parameter, or with the program's name. which: all, ends, none or auto;
-    x, y: columns of the points."""
+    x, y: names of columns."""
     if which == "none":
         return
     count = sum(len(series.rows) for series in scene.series)
@@ -147,7 +150,8 @@ def label_points(labels, scene, which, x, y):
 
 
 def overhead_box(axes, labels, series, corner, colour):
-    """Draws a box of launch overhead, from the lower left corner of the axes to the series' largest overhead."""
+    """Draws the box of launch overhead of a series: from the lower left corner of the axes to the largest overhead of
+    its rows."""
     if not np.isfinite(corner).all():
         return
     right, top = corner
@@ -160,7 +164,8 @@ def overhead_box(axes, labels, series, corner, colour):
 
 
 def overhead_boxes(labels, scene, x, y):
-    """Draws a box for each series in its colour. Series with the same overhead share a grey box."""
+    """Draws the box of launch overhead for each series in its colour. Series with the same overhead share a grey
+    box."""
     edges = {}
     for series in scene.series:
         corner = series.rows[x].max(), series.rows[y].max()
@@ -200,7 +205,7 @@ def box(label):
 
 
 def direction(scene):
-    """Returns the legend entry of the arrowheads: which parameter increases."""
+    """Returns the legend entry of arrowheads, which names the parameter that increases in their direction."""
     how = scene.swept[0] if len(scene.swept) == 1 else "parameter in brackets"
     return [symbol(f"increasing {how}", marker=">", dash="-", size=3)] if scene.swept else []
 

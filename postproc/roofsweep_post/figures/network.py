@@ -1,4 +1,5 @@
-"""Draws a network from its layers: the time plane, with areas by total time, and the total of each series as a bar."""
+"""Draws a network from its layers: the time plane, with areas of symbols by total time, and a bar for the total of each
+series."""
 
 import numpy as np
 from matplotlib.patches import Patch
@@ -11,13 +12,14 @@ from .scene import NEEDS as SCENE
 HELP = "a network (--labels LABEL): its layers in the time plane, areas by total time, and a bar of the total"
 PANELS, HEIGHT, LEVEL = 2, {"column": 2.4, "page": 3.4}, "row"
 NEEDS = (*SCENE, "listed")
-AREA = 150.0  # square points: area of all layers, times the root of their number
-NAMED = 6  # number of layers with a name
+AREA = 150.0  # square points: sum of the areas of all symbols, divided by the root of the number of layers
+NAMED = 6  # number of layers that are named in the figure
 NOTE = "The area of a layer is its time, as often as the network has it. A line in a bar is the time at the roofs"
 
 
 def lines_of(scene):
-    """Returns the lines of network.totals() that have a total, with the names of their bars."""
+    """Returns the lines of roofsweep_post.network.totals() that have a total. Column bar: name of the bar of the
+    line."""
     labels = scene.rows["label"].unique()
     found = scene.rows.assign(device_name=scene.rows["model"])
     lines = totals(layers_of(found, labels[0] if len(labels) == 1 else None), "")
@@ -27,7 +29,7 @@ def lines_of(scene):
 
 
 def draw_bars(axes, lines, colours):
-    """Draws the layers of each bar in the order of the list."""
+    """Draws the bars, each with its layers in the order of the list."""
     longest = lines.groupby("bar")["total"].sum().max()
     bars = list(dict.fromkeys(lines["bar"]))
     if len(bars) > MOST:
@@ -48,7 +50,8 @@ def draw_bars(axes, lines, colours):
 
 
 def draw_plane(axes, scale, lines, colours, markers, annotate):
-    """Draws a symbol for each row, and names those with the longest total. Returns the key of the names."""
+    """Draws a symbol for each row, and names the rows with the longest totals. Returns the sentence that explains the
+    names."""
     known = lines.dropna(subset=planes.PLACES[0])
     known = known.assign(whole=known.groupby("row")["total"].transform("sum")).drop_duplicates("row")
     known = known.sort_values("whole", ascending=False, kind="stable")

@@ -15,22 +15,23 @@ from . import frame
 
 @dataclass
 class Nodes:
-    """Data of a figure of nodes. found: a line for each device and key with deviation, limit and slow, ordered by
-    key."""
+    """The data of a figure of nodes. found: a line for each device and key (roof or configuration), with the columns
+    deviation, limit and slow, ordered by key."""
 
     files: list
     found: object
 
 
 def named_devices(found, files):
-    """Adds the column `device`. With several files the name starts with the file's number."""
+    """Adds the column `device` with the device's name. If there are several files, the name begins with the file's
+    number."""
     if len(files) == 1:
         return found.assign(device=found["device_name"])
     return found.assign(device=[named(line) for _, line in found.iterrows()])
 
 
 def roof_nodes(data, where=(), **_):
-    """Returns the Nodes of roofs: each device compared with its model, in later files with itself."""
+    """Returns the Nodes of roofs: each device is compared with others of its model, and in later files with itself."""
     files = several(data)
     table = choose(roof_table(files), where)
     found = judged(medians(table[table["usable"]], "key")).dropna(subset="deviation")
@@ -58,7 +59,7 @@ def keys(found):
 
 def caption(nodes, key=""):
     """Returns the caption: devices, hosts, days, drivers, then `key`."""
-    facts, groups = [], {}  # files of the same models, days and drivers are one group
+    facts, groups = [], {}  # a group is all files with the same models, days and drivers
     for data in nodes.files:
         models = listed(dict.fromkeys(data["device_model"].values), 3)
         drivers = listed([word for word in dict.fromkeys(data["device_driver_version"].values) if word], 3)
@@ -69,7 +70,7 @@ def caption(nodes, key=""):
         hosts = len({host for host, _ in devices})
         facts.append(f"{len(devices)} x {models} on {hosts} host{'s' * (hosts > 1)}{when}")
         facts.append(drivers)
-    return frame.sentences([*dict.fromkeys(facts), key])  # each fact once, even if files share it
+    return frame.sentences([*dict.fromkeys(facts), key])  # without repeated facts
 
 
 def reference_text(nodes):
@@ -91,7 +92,8 @@ def outliers_text(found):
 
 
 def grid(found, rows, columns, value):
-    """Returns one column of the table as a matrix of rows and columns; NaN where the table has no line."""
+    """Returns the column `value` of the table as a matrix, whose rows and columns are ordered as given; NaN where the
+    table has no line."""
     places = {name: number for number, name in enumerate(rows)}, {name: number for number, name in enumerate(columns)}
     matrix = np.full((len(rows), len(columns)), np.nan)
     for key, device, number in zip(found["key"], found["device"], found[value]):

@@ -11,12 +11,12 @@ from .scene import NEEDS as SCENE
 HELP = "parts of each row's time, stacked: gaps, idle multiprocessors, issuing, waits (counters = causes)"
 PANELS, HEIGHT, LEVEL = 1, {"column": 3.0, "page": 4.2}, "row"
 NEEDS = (*SCENE, "time_part")
-THICK = 6.5  # points: least height of a row with a readable name
-LEAST = 0.005  # share of the time from which a part is drawn
+THICK = 6.5  # points: least height of a bar, so that the row's name beside it is readable
+LEAST = 0.005  # parts of the time with a smaller share are not drawn
 
 
 def shares(rows):
-    """Returns a column for each part of the rows' time, relative to the sum of the row's parts."""
+    """Returns a column for each part of the time: its share of the sum of the row's parts."""
     parts = rows.filter(regex="^time_part_").rename(columns=lambda name: name.removeprefix("time_part_"))
     parts = parts.loc[:, (parts > 0).any()]
     if parts.empty:

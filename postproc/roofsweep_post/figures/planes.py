@@ -10,7 +10,7 @@ from ..texts import scaled
 from . import frame, marks, style
 
 INTENSITIES = {f"{intensity:g} FLOP/B": intensity for intensity in 10.0 ** np.arange(-3, 7)}
-PLACES = [("bandwidth_plane", "compute_plane"), ("bandwidth_floor", "compute_floor")]  # measured; at the roofs
+PLACES = [("bandwidth_plane", "compute_plane"), ("bandwidth_floor", "compute_floor")]  # x and y: measured; at roofs
 OVERHEAD = ("overhead_x", "overhead_y")
 
 
@@ -30,7 +30,7 @@ def square(axes, x, y, before=2.0, after=2.0):
 
 
 def iso_runtimes(axes, labels, scales=(1, 1)):
-    """Draws curves of equal run time, the larger of the two times. scales: units of x and y in a second."""
+    """Draws curves of equal run time, which is the larger of the two times. scales: units of x and of y in a second."""
     scales, start = np.array(scales), np.array([axes.get_xlim()[0], axes.get_ylim()[0]])
     low, high = (start / scales).max(), (np.array([axes.get_xlim()[1], axes.get_ylim()[1]]) / scales).min()
     for time in 10.0 ** np.arange(np.ceil(np.log10(low)), np.floor(np.log10(high)) + 1):
@@ -40,7 +40,7 @@ def iso_runtimes(axes, labels, scales=(1, 1)):
 
 
 def draw_ratios(axes, scene):
-    """Draws lines of equal arithmetic intensity and the machine balances. Returns {text: points along the line}."""
+    """Draws lines of equal arithmetic intensity and of the machine balances. Returns {text: points along the line}."""
     drawn = {}
     for text, intensity in INTENSITIES.items():
         how = {"color": style.GREY, "linewidth": 0.4, "linestyle": (0, (1, 2)), "zorder": 0.5, "gid": "iso AI"}
@@ -99,7 +99,7 @@ def draw_complexity(figure, axes, scene, annotate, height):
 
 
 def balances(scene):
-    """Returns {precision, unit and level: median machine balance of the rows}."""
+    """Returns {text with precision, unit and level: median machine balance of these rows}."""
     found = {}
     for _, row in scene.rows.iterrows():
         model = "" if scene.one_model() else f" {row['model']}"
@@ -108,7 +108,7 @@ def balances(scene):
 
 
 def draw_losses(axes, labels, scene, series):
-    """Draws closed symbols at the roofs, and a line from each to the measured time."""
+    """Draws for each row a closed symbol at its times at the roofs, and a line from there to the measured time."""
     marks.points(axes, series, *PLACES[1], fill="closed")
     marks.arrows(axes, scene, series, *PLACES[1])
     how = {"color": series.colour, "linewidth": 0.4, "linestyle": (0, (1, 1.5)), "zorder": 2, "gid": "loss"}
@@ -118,8 +118,9 @@ def draw_losses(axes, labels, scene, series):
 
 
 def balance_of(scene):
-    """Returns ((bytes, FLOPs) in a second at the roofs of one balance, caption): the device's tensor peak, as in the
-    paper, and the bandwidth of the rows' memory level. (None, "") if devices or levels differ."""
+    """Returns ((bytes, FLOPs) that the roofs permit in a second, sentence of the caption). The roofs are the device's
+    tensor peak, as in the paper, and the bandwidth of the rows' memory level. (None, "") if devices or levels
+    differ."""
     levels = scene.extent["level"].unique()
     if not scene.one_model() or len(levels) > 1:
         return None, ""
@@ -133,8 +134,8 @@ def balance_of(scene):
 
 
 def on_axes(rows, scales):
-    """Returns the rows with PLACES and OVERHEAD in the units of the axes. On axes of bytes and FLOPs (scales) times are
-    bytes and FLOPs at the roofs of the balance."""
+    """Returns the rows with the columns of PLACES and OVERHEAD in the units of the axes. If the axes are bytes and
+    FLOPs (scales), times become the bytes and FLOPs that the roofs permit in these times."""
     if not scales:
         return rows.assign(overhead_x=rows["overhead_time"], overhead_y=rows["overhead_time"])
     moved, flops = rows["bytes_at"], rows["flops"]
@@ -158,8 +159,8 @@ def time_handles(scene, complexity, balance):
 
 
 def name_axes(axes, scales, facet, closed=""):
-    """Names the axes and formats their ticks. scales: bytes and FLOPs in a second; None for axes of times. Axes of
-    bytes and FLOPs have axes of times opposite, except in a facet."""
+    """Names the axes and formats their ticks. scales: bytes and FLOPs in a second; None for axes of times. Opposite
+    axes of bytes and FLOPs there are axes of times, except in a facet."""
     words = zip(("xaxis", "yaxis"), ("bandwidth", "compute"), ("bytes", "FLOPs"), ("top", "right"), scales or (1, 1))
     for name, time, work, side, scale in words:
         axis = getattr(axes, name)
@@ -176,8 +177,8 @@ def name_axes(axes, scales, facet, closed=""):
 
 
 def draw_times(figure, axes, scene, annotate, height, complexity, own_roofs=False):
-    """Draws the time plane. complexity: with symbols of FLOPs and bytes, which have axes of their own or are divided by
-    each row's own roofs (own_roofs)."""
+    """Draws the time plane. complexity: also draw symbols of FLOPs and bytes, on axes of their own. own_roofs: divide
+    FLOPs and bytes by the roofs of each row instead."""
     (axes,) = axes
     scene.keep([*PLACES[0], *PLACES[1]])
     scales, text = balance_of(scene) if complexity and not own_roofs else (None, "")

@@ -1,4 +1,4 @@
-"""Draws the roofs of a device in per cent of theory, at the nominal clock and at the measured clock."""
+"""Draws the roofs of a device model in per cent of theory, at the nominal clock and at the measured clock."""
 
 import numpy as np
 
@@ -11,7 +11,8 @@ from . import frame, marks, nodes, style
 HELP = "measured roofs (medians over devices) against theory, at the nominal clock and at the measured clock"
 PANELS, HEIGHT = 1, {"column": 1.2, "page": 1.2}
 NEEDS = ROOFS
-LETTER, LINE, LEFT, RIGHT = 0.043, 0.13, 0.45, 0.85  # inches: letter, line of a roof, other room left and right
+LETTER, LINE = 0.043, 0.13  # inches: width of a letter, height of the line of a roof
+LEFT, RIGHT = 0.45, 0.85  # inches: other room left and right of the axes
 LOOKS = {"alone": (style.COLOURS[0], "o", "closed"), "together": (style.COLOURS[1], "s", "hollow")}
 
 

@@ -1,4 +1,4 @@
-"""Prepares the data of a figure: chosen rows, series at one memory level each, and roofs. Tests compare the drawn
+"""Prepares the data of a figure: the chosen rows, series (each at one memory level), and roofs. Tests compare the drawn
 figure with these data."""
 
 import os
@@ -17,18 +17,18 @@ from ..texts import Refused
 from . import style
 from .frame import Crowded
 
-# Parameters that sweeps cross with shapes: by default each combination of values is a series.
+# Parameters that sweeps combine with each shape. By default each combination of their values is a series.
 CROSSED = ["precision", "pass", "requested_implementation", "requested_algorithm", "layout", "cache"]
 NEEDS = (*ROWS, "performance", "unit", "precision")  # variables that load() must find
-FACETS = ["workload", "pass", "precision"]  # the first two choose the row of facets, the last one the column
-MOST = 12  # series in one axes; a reader cannot distinguish more
-ENTRIES = 24  # entries of a legend that facets share
-ROWS_SHOWN = 24  # most rows of a suggested selection
+FACETS = ["workload", "pass", "precision"]  # workload and pass choose the row of facets, precision the column
+MOST = 12  # largest number of series in one axes that a reader can distinguish
+ENTRIES = 24  # largest number of entries of a legend that facets share
+ROWS_SHOWN = 24  # largest number of rows of a suggested selection
 
 
 @dataclass
 class Series:
-    """A curve: its rows in the order of the swept parameter, and its look."""
+    """A series: its rows in the order of the swept parameter, and its look."""
 
     name: str
     level: str
@@ -50,7 +50,7 @@ class Scene:
     roofs: dict = field(default_factory=dict)  # {model: ceilings()}
     sources: tuple = ()  # files or devices, which lighter colours distinguish; empty if all rows are of one
     shared: str = ""  # the words that the rows' names lack because all rows share them
-    extent: object = None  # rows of all facets, which share limits and caption
+    extent: object = None  # rows of all facets, from which the shared limits and the caption follow
     title: str = ""  # title of a facet; "" without facets
     place: tuple = (0, 0)  # row and column of a facet
     keys: list = field(default_factory=list)  # variables that distinguish series
@@ -76,7 +76,7 @@ class Scene:
 
     @property
     def by(self):
-        """The swept parameter if all series share one, else None."""
+        """The swept parameter if it is the same for all series, else None."""
         found = {series.by for series in self.series}
         return found.pop() if len(found) == 1 else None
 
@@ -96,12 +96,12 @@ def varying(table, names):
 
 
 def swept(table, files):
-    """Returns the parameter that orders a series' points: the first that varies, if it determines all others and all
-    rows share a label; else None."""
+    """Returns the parameter that orders the points of a series: the first one that varies. None if this parameter does
+    not determine all others, or if the rows have no common label."""
     if not set.intersection(*(set(label.split()) for label in table["label"])) and any(table["label"]):
         return None
     found = {name: data.variables[name].attrs for data in files for name in parameters(data)}
-    # Run mode and command of programs are not size axes.
+    # Commands and run modes of programs do not order points.
     names = [
         name for name, own in found.items() if name not in CROSSED and "; program:" not in f"; {own.get('comment', '')}"
     ]
@@ -115,7 +115,8 @@ def short_name(name):
 
 
 def one_per_configuration(table, keys):
-    """Returns the medians over devices that the keys do not distinguish, and the number of devices."""
+    """Returns a line for each configuration and each value of the keys: medians over devices, and the number of
+    devices."""
     same = [*dict.fromkeys(["config_hash", "model", "file", *keys])]
     how = {name: "median" if kind.kind in "iuf" else "first" for name, kind in table.dtypes.items() if name not in same}
     groups = table.groupby(same, as_index=False, sort=False, dropna=False)
@@ -134,7 +135,7 @@ def sources_of(table, files):
 
 
 def words(key):
-    """Returns the values of a series as a text, its origin first."""
+    """Returns the values that distinguish a series as a text, its origin first."""
     own = {"origin": "", **key}
     return " ".join(str(word) for word in own.values() if word != "")
 
@@ -183,7 +184,7 @@ def series_of(table, keys, by, files, sources, looks=None, order=()):
 
 
 def by_label(table, labels):
-    """Returns the rows of these labels. A row with several labels appears once for each."""
+    """Returns the rows with these labels. A row with several of the labels appears once for each."""
     parts = [choose(table, [f"label={label}"]).assign(label=label) for label in labels]
     return pandas.concat(parts, ignore_index=True)
 
@@ -221,7 +222,7 @@ def scene(data, where=(), series=None, by=None, level="dram", labels=(), known=N
         keys = [name for name in CROSSED if name in table and table[name].replace("", np.nan).nunique() > 1]
         keys += varying(table, ["label"] if labels else [])
         named = [*keys, *varying(table, ["origin"])]
-        if named and not labels and table.groupby(named, dropna=False).ngroups <= MOST:  # facets name the workload
+        if named and not labels and table.groupby(named, dropna=False).ngroups <= MOST:  # else facets name it
             keys = named
     if {"model", "file"} & {*keys}:  # asked for by name
         sources = []
@@ -249,11 +250,11 @@ def scene(data, where=(), series=None, by=None, level="dram", labels=(), known=N
 
 
 def facets_of(scene):
-    """Returns a Scene for each workload and pass (a row of facets) and precision (a column). All facets share the names
-    of colours and markers."""
+    """Returns a Scene for each combination of workload and pass (a row of facets) and precision (a column). A colour or
+    marker has the same meaning in all facets."""
     split = varying(scene.rows, FACETS)
     keys = [name for name in scene.keys if name not in FACETS]
-    # Colours distinguish the key with most values that do not exceed the number of colours.
+    # Colours distinguish the key with most values, unless it has more values than there are colours.
     counts = {name: scene.rows[name].nunique() for name in keys}
     keys.sort(key=lambda name: -counts[name] if counts[name] <= len(style.COLOURS) else 0)
     looks, found, rows, columns = ({}, {}), [], {}, {}
@@ -272,14 +273,14 @@ def facets_of(scene):
 
 
 def check_looks(looks):
-    """Refuses series of which two look alike."""
+    """Raises Crowded if two series look alike."""
     if len(set(looks)) < len(looks):
         raise Crowded(f"{len(looks)} series cannot be told apart")
 
 
 def fewer(scene):
-    """Returns a hint with options that choose few enough rows: for one variable after the other the most frequent
-    value."""
+    """Returns a hint with options of the command that choose few enough rows. For one variable after the other, they
+    choose its most frequent value."""
     table, label, terms = scene.rows, "", []
     labels = table["label"].str.split().explode().dropna()
     if labels.nunique() > 1:

@@ -1,4 +1,5 @@
-"""Draws a strip for each configuration of a `replicate` sweep: the speed of each device against its reference."""
+"""Draws a strip for each configuration that several devices measured: the speed of each device relative to its
+reference."""
 
 import numpy as np
 from matplotlib.ticker import MaxNLocator
@@ -11,14 +12,14 @@ HELP = "configurations of a `replicate` sweep, or of several files: each device'
 build = nodes.time_nodes
 PANELS, HEIGHT = 1, {"column": 2.0, "page": 2.4}
 NEEDS = ROWS
-MOST_EXPLAINED = 5  # slow configurations in the caption
-MOST_NAMED = 80  # largest number of configurations with names on the axis
-LETTER, LINE, NUMBERS = 0.043, 0.1, 0.5  # inches: letter, line of names, other room beside the axes
-MOST_SERIES = 12  # devices with their own symbol; with more devices only slow ones have one
+MOST_EXPLAINED = 5  # largest number of slow configurations that the caption names
+MOST_NAMED = 80  # with more configurations, the axis has no names
+LETTER, LINE, NUMBERS = 0.043, 0.1, 0.5  # inches: width of a letter, height of a line, other room beside the axes
+MOST_SERIES = 12  # with more devices, only slow devices have their own symbol
 
 
 def draw_noise(axes, found, places):
-    """Shades for each configuration the range within its limit."""
+    """Shades for each configuration the range of speeds that its limit allows."""
     limits = found.groupby("key")["limit"].max()
     low = np.array([100 * (1 - limits[key]) for key in places])
     how = {"color": style.GREY, "alpha": 0.15, "linewidth": 0, "gid": "limit"}
@@ -26,7 +27,7 @@ def draw_noise(axes, found, places):
 
 
 def look_of(number):
-    """Returns the look of device `number`; None: of devices without their own symbol."""
+    """Returns the look of device `number`. None: look of the devices without their own symbol."""
     if number is None:
         return {"color": style.GREY, "marker": ".", "markersize": 2, "alpha": 0.5}
     colour = style.COLOURS[number % len(style.COLOURS)]
@@ -34,7 +35,7 @@ def look_of(number):
 
 
 def draw_devices(axes, found, places, devices, own):
-    """Draws all devices. Returns the legend entries of devices with their own symbol."""
+    """Draws all devices. Returns legend entries for the devices with their own symbol."""
     handles = []
     for device in devices:
         line = found[found["device"] == device]
@@ -47,7 +48,7 @@ def draw_devices(axes, found, places, devices, own):
 
 
 def names_of(found, places):
-    """Returns {key: text with number, configuration and slowest device}."""
+    """Returns {key: text}. A text has the number of the configuration, its name, and the slowest device."""
     worst = found.sort_values("deviation", kind="stable").drop_duplicates("key").set_index("key")
     ends = {key: f"{worst['device'][key]} {percent(worst['deviation'][key])}" for key in places}
     return {key: f"{number}: {worst['text'][key]}, {ends[key]}" for key, number in places.items()}

@@ -1,5 +1,6 @@
-"""Sets the style of figures: the width of a journal's column or page, readable for the colour-blind and in black and
-white. A series has its own colour (Okabe and Ito, 2008), marker and dash; the marker alone distinguishes it."""
+"""Sets the style of figures: as wide as a journal's column or page, and readable for the colour-blind and in black and
+white. Each series has its own colour (Okabe and Ito, 2008), marker and dash. The marker alone is enough to distinguish
+a series."""
 
 import contextlib
 
@@ -16,7 +17,7 @@ from ..texts import Refused, listed
 
 WIDTHS = {"column": 3.5, "page": 7.2}  # inches
 DPI = 300
-FONT, SMALL = 7.0, 6.0  # points; on the web a page of 7.2 inches is shown at 8.5, which makes SMALL 7 points
+FONT, SMALL = 7.0, 6.0  # points; web pages show a figure of 7.2 inches 8.5 inches wide, so SMALL becomes 7 points
 
 BLACK, GREY, LIGHT = "#000000", "#555555", "#DDDDDD"
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
@@ -35,10 +36,10 @@ STRENGTHS = [1.0, 0.55, 0.3]  # of the colours of the first file or device in a 
 MARKERS = "osD^vP*X<>hp"
 FILLS = {
     "closed": {},
-    "open": {"markerfacecolor": "white"},  # hides lines behind the symbol
+    "open": {"markerfacecolor": "white"},  # lines behind the symbol are hidden
     "left": {"fillstyle": "left"},
     "bottom": {"fillstyle": "bottom"},
-    "hollow": {"fillstyle": "none"},  # another symbol at the same place is visible
+    "hollow": {"fillstyle": "none"},  # another symbol at the same place stays visible
 }
 DASHES = ["-", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1))]
 HATCHES = ["", "////", "....", "xxxx", "\\\\\\\\", "++++"]
@@ -71,13 +72,13 @@ SETTINGS = {
     "pdf.fonttype": 42,  # TrueType, which journals require
     "ps.fonttype": 42,
     "svg.fonttype": "none",
-    "text.parse_math": False,  # a $ in a name is no formula
+    "text.parse_math": False,  # a $ in a name does not start a formula
     "svg.hashsalt": "roofsweep",
     "figure.dpi": DPI,
 }
 
 
-# Settings that no style sheet may change: layout, and text as text.
+# Settings that a style sheet may not change: those of the layout, and text that stays text in PDF and SVG.
 LAYOUT = {
     **{name: SETTINGS[name] for name in ("figure.dpi", "pdf.fonttype", "svg.fonttype", "svg.hashsalt")},
     "figure.autolayout": False,
@@ -93,8 +94,8 @@ def lighter(colour, place):
 
 @contextlib.contextmanager
 def settings(sheet=""):
-    """Context of drawing with these settings. sheet: name or file of a matplotlib style sheet, whose font, axes and
-    grid take precedence."""
+    """Context in which figures are drawn with these settings. sheet: name or file of a matplotlib style sheet, whose
+    settings of font, axes and grid take precedence."""
     with plt.rc_context(SETTINGS):
         if sheet:
             try:

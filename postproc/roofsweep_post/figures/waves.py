@@ -12,7 +12,7 @@ from .scene import NEEDS as SCENE
 HELP = "waves of blocks of each kernel, and the empty share of the last wave"
 PANELS, HEIGHT, LEVEL = 1, {"column": 1.4, "page": 1.4}, "row"
 NEEDS = (*SCENE, *KERNELS)
-LETTER, RIGHT, BAR = 0.045, 0.55, 0.26  # inches: letter of a tick, room beside the bars, height of a bar
+LETTER, RIGHT, BAR = 0.045, 0.55, 0.26  # inches: width of a letter, room at the right of bars, height of a bar
 LOST = "Lost is what the last wave leaves empty, as a share of all waves"
 
 

@@ -13,8 +13,8 @@ from ..frames import ROOFS, ROWS
 from ..texts import Refused, plain
 
 HELP = "one self-contained HTML file: devices, roofs, interactive figures, tables, kernels, advice"
-DESCRIPTION = """Writes a report of one result file, or of several, as one HTML file. It opens in any browser of 2023 or
-later, without a network: data and the library that draws (Plotly, package python3-plotly) are inside, compressed."""
+DESCRIPTION = """Writes a report on one or several result files as one HTML file, which any browser of 2023 or later
+opens without a network. The file contains the data and the library Plotly (package python3-plotly), compressed."""
 
 PARTS = ["page.html", "report.css", "report.js"]
 
@@ -38,7 +38,7 @@ def plotly():
 
 
 def packed(text):
-    """Returns a text compressed by gzip and encoded in base64, which needs no escapes in HTML."""
+    """Returns a text compressed by gzip and encoded in base64, so that HTML needs no escapes."""
     return base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()
 
 
@@ -55,7 +55,7 @@ def page(files):
         "DATA": packed(json.dumps(found, allow_nan=False)),
         "PLOTLY": packed(plotly()),
     }
-    return re.sub(r"{{(\w+)}}", lambda found: values[found[1]], template)  # one pass, because values may contain {{
+    return re.sub(r"{{(\w+)}}", lambda found: values[found[1]], template)  # in one pass: values may contain {{
 
 
 def default_output(options):

@@ -1,5 +1,5 @@
-"""Builds the content of a report as plain values for JSON. Each text is stored once; numbers are 32-bit floats with
-four digits."""
+"""Builds the content of a report as values for JSON. Each distinct text is stored once. Numbers are 32-bit floats with
+about four digits."""
 
 import base64
 
@@ -24,7 +24,7 @@ FIGURES = [
     *("time_median", "noise", "performance", "roof_fraction", "intensity", "flops", "bytes_at", "compute_plane"),
     *("bandwidth_plane", "compute_floor", "bandwidth_floor", "caller_time", "gap_time", "launches"),
 ]
-# Columns of the kernels' table: variable, head, unit.
+# Columns of the table of kernels: variable, head, unit.
 KERNELS = [
     ("kernel_count", "launches", ""),
     ("kernel_time", "time", "s"),
@@ -34,7 +34,7 @@ KERNELS = [
     ("kernel_waves", "waves", ""),
     ("kernel_tail_loss", "tail lost", "%"),
 ]
-# {head or word of the page: its meaning}
+# {head of a column or other word on the page: its meaning, shown as a tooltip}
 TERMS = {
     "time": "median time of one iteration",
     "+-": "half the 95 % interval of the median, over the median",
@@ -50,7 +50,7 @@ TERMS = {
     "machine balance": "arithmetic intensity at which compute time and bandwidth time are equal",
     "advice": "the cause, and what made similar rows faster",
 }
-ROUNDED = np.uint32(0xFFFFF800)  # keeps 12 of a float's 23 mantissa bits: an error of 1.2e-4
+ROUNDED = np.uint32(0xFFFFF800)  # mask that keeps 12 of the 23 bits of a float's mantissa: a relative error of 1.2e-4
 
 
 def floats(values):
@@ -66,7 +66,7 @@ def integers(values):
 
 
 def words(values):
-    """Returns a column of texts: the distinct texts, and for each row the index of its text."""
+    """Returns a column of texts in two parts: the distinct texts, and for each row the index of its text."""
     index = {}
     texts = ("" if value is None or value != value else str(value) for value in values)
     found = [index.setdefault(text, len(index)) for text in texts]
@@ -74,7 +74,7 @@ def words(values):
 
 
 def axes_of(table, files):
-    """Returns {name: column} for the report's filters: parameters that vary, device, model, limiter and status."""
+    """Returns {name: column} for the filters of the report: parameters that vary, device, model, limiter and status."""
     names = list(dict.fromkeys(name for data in files for name in parameters(data)))
     names = [name for name in names if name in table and table[name].replace("", np.nan).nunique() > 1]
     found = {name.removeprefix("requested_"): table[name] for name in names}
@@ -92,7 +92,7 @@ def value_word(value):
 
 
 def rows_of(files):
-    """Returns the table of all rows, including rows that were not measured."""
+    """Returns the table of all rows, including failed and skipped ones."""
     table = rows(files, measured=False)
     table = with_times(
         table.assign(level=table["roof_memory_level"], intensity_at=table["intensity"], bandwidth_at=table["bandwidth"])
@@ -105,7 +105,7 @@ def rows_of(files):
 
 
 def kernels_of(files, table):
-    """Returns the kernels of all rows, ordered by row, the index in `table`."""
+    """Returns the kernels of all rows, ordered by the index of their row in `table`."""
     found = kernels(files)
     places = {key: number for number, key in enumerate(zip(table["file"], table["config"]))}
     found["row"] = [places.get(key, -1) for key in zip(found["file"], found["kernel_config"].astype(int))]
@@ -131,7 +131,8 @@ def devices_of(files):
 
 
 def roofs_of(files):
-    """Returns a line for each model, kind and condition with the names of slow devices, then the doubtful roofs."""
+    """Returns a line for each model, kind and condition, with the names of slow devices, and then the doubtful
+    roofs."""
     table = roof_table(files)
     found = judged(medians(table[table["usable"]], "key"))
     extra = table.groupby(["model", "key"], sort=False)
@@ -153,7 +154,7 @@ def roofs_of(files):
 
 
 def summary_of(files, table):
-    """Returns the sentence, the shares of limiters and the devices' verdicts at the top of the page."""
+    """Returns the top of the page: a sentence, the shares of limiters, and the verdicts on devices."""
     measured = table[table["status"] == "measured"]
     noisy, failed = int((measured["noise"] > NOISY).sum()), int((table["status"] == "failed").sum())
     found = roof_table(files)
@@ -187,7 +188,7 @@ def summary_of(files, table):
 
 
 def points_of(files):
-    """Returns the points of the figure of roofs: every roof with a known theory."""
+    """Returns the points of the figure of roofs: all roofs whose theory is known."""
     table = roofs(files)
     table = table[table["usable"] & table["nominal_fraction"].notna()]
     several = len(files) > 1
@@ -203,7 +204,7 @@ def points_of(files):
 
 
 def lines_of(files, table):
-    """Returns the roofs in the figures, {model: [[kind, name, value]]}, from the first file that has the model."""
+    """Returns the roofs that figures show, {model: [[kind, name, value]]}, from the first file that has the model."""
     used, found = {*zip(table["unit"], table["precision"])}, {}
     for data in files:
         for model in dict.fromkeys(data["device_model"].values):
@@ -218,7 +219,7 @@ def lines_of(files, table):
 
 
 def failures_of(table):
-    """Returns a line for each reason of rows without measurement: status, reason, number of rows, first row."""
+    """Returns a line for each reason why rows were not measured: status, reason, number of rows, first row."""
     other = table[table["status"] != "measured"]
     groups = other.groupby(["status", "error"], sort=False)
     lines = [[status, error, str(len(own)), own["text"].iloc[0]] for (status, error), own in groups]
@@ -236,7 +237,7 @@ def content(files):
         "manifests": [str(data.attrs.get("manifest", "")) for data in files],
         "settings": [str(data.attrs.get("settings", "")) for data in files],
         "count": len(table),
-        "colours": PRECISIONS,  # same as in figures of `plot`
+        "colours": PRECISIONS,  # as in figures of `plot`
         "texts": {name: words(table[name]) for name in TEXTS},
         "figures": {name: floats(table[name]) for name in FIGURES},
         "axes": {name: words(map(value_word, column)) for name, column in axes_of(table, files).items()},
