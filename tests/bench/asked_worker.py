@@ -1,11 +1,11 @@
-"""Runs a worker process by hand. Requests and replies are JSON objects, one a line, as in src/model/protocol.h."""
+"""Runs a worker process for programs of tests/bench. src/model/protocol.h describes requests and replies."""
 
 import json
 import subprocess
 
 
 class AskedWorker:
-    """A worker process that gets one request at a time."""
+    """A worker process, which answers one request at a time."""
 
     def __init__(self, program, environment=None):
         pipe = subprocess.PIPE

@@ -2,20 +2,21 @@
 
 Usage: causes_vs_ncu.py WORKER
 
-Both profile the longest kernel of each row with cold caches and the worker's algorithm: the worker REPEATS times, ncu
-LAUNCHES launches. Prints a table with the range of each activity in per cent by the worker and by ncu. Only rows with
-one kernel are judged. The exit status is 1 if the two ranges of an activity are apart by more than 1 % and more than 1
-point, or, for activities relative to the elapsed time, by more than 2 points. The two profilers differ in three ways,
-which are corrected:
-- ncu divides by the length of its own range, which is longer than the kernel; the worker divides by the time that it
-  traced. ncu's value is scaled by the quotient of the two times.
-- ncu's flush leaves 2.4 MB in L2 that the kernel then writes to memory. `dram` is compared without that flush, in a
-  run of its own with a single pass: there the worker's flush alone prepares the launch.
-- The clocks differ by up to a tenth (tensor units at full power). A share of active cycles is constant without
-  waits for memory, and proportional to 1/clock with waits alone, so ncu's range is widened by the clocks' quotient.
-  `multiprocessors` is widened, too: the active cycles are constant, and the time that starting takes has no clock.
-Rows of several kernels are not judged, because ncu flushes the caches between kernels and the worker does not. The
-status is 77 without ncu. Needs a GPU with readable counters, and four minutes."""
+Both profile the longest kernel of each row, with cold caches and with the algorithm that the worker chose. The worker
+measures REPEATS times, ncu profiles LAUNCHES launches. Prints for each activity the range of the worker's values and of
+ncu's, in per cent. The exit status is 1 if the two ranges of an activity are apart by more than 1 % of the value and
+more than 1 point, or by more than 2 points if the activity is relative to the elapsed time. The two profilers differ in
+three ways, which are corrected:
+- ncu divides by the length of its range, which is longer than the kernel; the worker divides by the traced time of the
+  kernel. ncu's value is scaled by the quotient of the two times.
+- ncu's flush of the caches leaves 2.4 MB in L2, which are written to memory while the kernel runs. So `dram` is
+  compared in a separate run of ncu with one pass and without ncu's flush; the worker's flush prepares the launch.
+- The clocks differ by up to a tenth (tensor units at full power). The share of active cycles does not depend on the
+  clock if a kernel never waits for memory, and is proportional to 1/clock if it only waits. So ncu's range is widened
+  by the quotient of the clocks. `multiprocessors` is widened, too, because the time that a kernel takes to start does
+  not depend on the clock.
+Rows of several kernels are printed but not judged, because ncu flushes the caches between kernels and the worker does
+not. The status is 77 without ncu. Needs a GPU with readable counters, and four minutes."""
 
 import csv
 import json
@@ -69,11 +70,11 @@ BUSY = {
     "multiprocessors": "sm__cycles_active.avg.pct_of_peak_sustained_elapsed",
 }
 SINGLE_PASS = {"time": "gpu__time_duration.sum", "dram": "dram__bytes.avg.pct_of_peak_sustained_elapsed"}
-ELAPSED = ("dram", "l2", "multiprocessors")  # relative to the elapsed time
+ELAPSED = ("dram", "l2", "multiprocessors")  # activities relative to the elapsed time
 STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 ALGORITHM = ("algorithm", "algorithm_id", "algorithm_launches", "algorithm_origin", "layout_chosen")
 REPEATS = 3  # measurements of each row by the worker
-LAUNCHES, LIMIT = 3, 30  # launches in one run of ncu; its time limit in s
+LAUNCHES, LIMIT = 3, 30  # launches that one run of ncu profiles; time limit of the run in s
 
 
 def algorithm_of(record):
@@ -142,14 +143,14 @@ def activities_by_ncu(ncu, program, records, kernels):
             values = [100 * value / whole for value, whole in zip(values, sums)]
         if name in ELAPSED:
             values = [value * one["time"] / time for value, one in zip(values, some) for time in traced]
-        if name not in ("dram", "l2"):  # which have clocks of their own
+        if name not in ("dram", "l2"):  # DRAM and L2 do not run at the multiprocessors' clock
             values += [value / faster for value in values]
         found[name] = values
     return found
 
 
 def compared(name, own, other):
-    """Prints the ranges of an activity by the worker and by ncu. Returns whether they are apart."""
+    """Prints the ranges of an activity by the worker and by ncu. Returns whether they differ too much."""
     apart = max(min(own) - max(other), min(other) - max(own))
     differs = not apart <= max(2 if name in ELAPSED else 1, 0.01 * max(other))
     if differs or max(own + other) >= 1:
@@ -164,7 +165,7 @@ def main():
         print("ncu is not installed: nothing to compare with")
         return 77
     worker, judged, different = AskedWorker(sys.argv[1]), 0, 0
-    known = measured(worker, "auto", [{}] * len(ROWS))  # searches, and pays the first-use costs of a process
+    known = measured(worker, "auto", [{}] * len(ROWS))  # searches for algorithms, and warms up the process
     measured(worker, "off", known)
     measured(worker, "auto", known)
     repeats = list(zip(*(measured(worker, "causes", known) for _ in range(REPEATS))))

@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""Times conv2d by PyTorch (cudnn.benchmark, in a CUDA graph) and by roofsweep's `algorithm = auto`, alternating, and
-prints both with their ratio. The exit status is 1 if a ratio exceeds --allowed. Needs a GPU and PyTorch.
+"""Times conv2d by PyTorch (cudnn.benchmark) and by roofsweep (`algorithm = auto`), alternating, and prints both times
+and their ratio. The exit status is 1 if a ratio exceeds --allowed. Needs a GPU and PyTorch.
 
 Usage: conv2d_vs_pytorch.py WORKER... [--shapes N] [--every N] [--cache hot] [--allowed 1.03]
 
-WORKER is the program roofsweep-worker-cuda. With several (before and after a change) the last worker is judged. Cases
-are all combinations of shape, pass, layout and precision; --every takes each Nth case. A ratio above 1 means that
-roofsweep is slower. A case beyond the limit is measured again, so that one disturbance does not decide.
+WORKER is the program roofsweep-worker-cuda. Several workers, such as before and after a change, are compared, and the
+last one is judged. Cases are all combinations of shape, pass, layout and precision; --every takes each Nth case. A
+ratio above 1 means that roofsweep is slower. A case beyond the limit is measured again, because a disturbance may have
+caused it.
 
-PyTorch brings a cuDNN of its own. The workers use that cuDNN, so that the comparison is about algorithms and not about
-versions; with --installed they use their own. Gaps between kernels are smaller in a graph than in a stream. Both
-programs are therefore timed in a stream (iterations queued after a delay) and in a CUDA graph of several iterations.
-roofsweep has a row for each, `launch = stream` and `graph`, each with its own algorithm."""
+PyTorch contains a cuDNN. The workers use this cuDNN, too, so that algorithms are compared and not versions; with
+--installed they use the installed one. Gaps between kernels are smaller in a graph than in a stream. So both programs
+are timed twice: in a stream (iterations queued after a delay), and in a CUDA graph of several iterations. roofsweep has
+a row for each, with `launch = stream` and `launch = graph`, and searches the algorithm for each."""
 
 import argparse
 import itertools
@@ -34,7 +35,8 @@ SHAPES = [
 ]
 PASSES = ["forward", "backward-data", "backward-filter"]
 LAYOUTS = {"nhwc": torch.channels_last, "nchw": torch.contiguous_format}
-# {`launch` of roofsweep's rows: compared field}. A graph of a single iteration takes longer for each iteration.
+# {`launch` of a row: field of the record that is compared}. In a graph of one iteration an iteration takes longer than
+# in a graph of several.
 LAUNCHES = {"stream": "time_median", "graph": "graph_time"}
 PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16}
 

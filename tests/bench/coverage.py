@@ -1,9 +1,11 @@
-"""Counts how often the interval +- contains a repeated measurement. The rounds of a file are divided into groups of R
-successive rounds.
+"""Counts how often the interval +- of a sweep with R rounds contains the median of R more rounds.
 
-Usage: coverage.py FILE.nc [R]. The file has at least two groups of R rounds (default 3). Each group has a median and an
-interval, like time_median of a sweep with R rounds. Prints the share of pairs of groups, over all rows, in which one
-group's interval contains the other's median. Exit status 1 unless the share is 90 to 98 %."""
+Usage: coverage.py FILE.nc [R].
+
+The rounds of the file are divided into groups of R successive rounds (default 3); there must be at least two groups.
+Each group has a median and an interval, as a sweep with R rounds has them. Prints the share of all pairs of groups,
+over all rows, in which the interval of the first group contains the median of the second. The exit status is 1 unless
+the share is 90 to 98 %."""
 
 import pathlib
 import sys
@@ -15,7 +17,8 @@ from roofsweep_post import load, spread
 
 
 def inside(times, rounds):
-    """Returns for each row (first axis of `times`) the share of pairs of groups whose median is inside."""
+    """Returns for each row (first axis of `times`) the share of pairs of groups in which the median of the second group
+    lies in the interval of the first."""
     groups = times.shape[1] // rounds
     parts = times[:, : groups * rounds].reshape(len(times), groups, rounds)
     median, half = np.median(parts, axis=2), spread.half_width(parts)

@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
-"""Measures the operating characteristic of `roofsweep-post compare`: how often it fails a healthy device, and how often
-it finds slowness that is planted into copies.
+"""Measures how often `roofsweep-post compare` fails a healthy device, and how often it finds faults that are planted in
+copies of healthy files.
 
-    gate.py FILE FILE... [--load FILE]...   result files of healthy runs of one manifest on the same devices, and files
-                                            that were measured beside another load
-    gate.py --curve [--write]               the curve of committed files, which docs/measurements.md has as a table
+    gate.py FILE FILE... [--load FILE]...   FILE: runs of one manifest on the same healthy devices; --load: a run of
+                                            these devices beside another load
+    gate.py --curve [--write]               the curve of files in tests/data, a table of docs/measurements.md
 
-Every pair of healthy files is compared. 2 % slower DRAM, L2 and vector roofs, and a fifth of the configurations that is
-5 % slower, are planted into copies. A copy counts as found if it fails with the slow part as its first reason. The exit
-status is 1 above 1 FAIL in 200 verdicts or 2 INCONCLUSIVE in 100, below 99 found roofs or 95 found fifths in 100, or if
-a load is not the first reason of one device, or its neighbours do not pass.
+Each pair of healthy files is compared. Two faults are planted in copies: DRAM, L2 and vector roofs that are 2 % slower,
+and a fifth of the configurations that is 5 % slower. A fault is found if the copy fails and the fault is the first
+reason. The exit status is 1 if more than 1 of 200 verdicts on healthy devices is FAIL or 2 of 100 are INCONCLUSIVE, or
+if fewer than 99 of 100 slow roofs or 95 of 100 slow fifths are found. It is also 1 unless each file with a load has one
+failing device, with the load as first reason.
 
---curve: copies of a committed node are resampled. Each roof is multiplied by the ratio of two processes on one GPU, of
-a random roof of its kind, each configuration by the ratio of two GPUs. The planted faults are the only ones."""
+--curve: the copies of a file are scattered as processes and GPUs scatter. Each roof is multiplied by the ratio that a
+random roof of its kind had between two processes on one GPU, each configuration by a ratio between two GPUs."""
 
 import argparse
 import random
@@ -35,7 +36,8 @@ SIZES = (0.01, 0.02, 0.03, 0.05)
 
 
 def roofs_like(pattern):
-    """Returns a plant: (chosen keys, pattern of the first reason) of all judged roofs with this name."""
+    """Returns a function that chooses the judged roofs with this name: (their keys, pattern of the expected first
+    reason)."""
     return lambda roofs, rows, dice: ([key for key in roofs if re.search(pattern, key)], f"{pattern}.* slower")
 
 
@@ -54,7 +56,8 @@ def some_rows(share):
     return plant
 
 
-# {name: function(keys of judged roofs, keys of configurations, dice)}
+# {name of a fault: function(keys of judged roofs, keys of configurations, random numbers)}, which returns the keys that
+# become slower and a pattern of the expected first reason.
 PLANTS = {
     "everything": lambda roofs, rows, dice: ([*roofs, *rows], "slower|configurations"),
     "all configurations": some_rows(1),
@@ -68,7 +71,7 @@ PLANTS = {
 
 
 class Tables:
-    """Tables of a file, read once for all comparisons."""
+    """The tables of roofs and times of a file, which is read once for all comparisons."""
 
     def __init__(self, data):
         self.data, self.devices = data, compare.all_devices([data])
@@ -78,7 +81,7 @@ class Tables:
         self.rows = list(dict.fromkeys(compare.single(self.times)["key"]))
 
     def scaled(self, factors):
-        """Returns a copy. factors(table) returns how much slower each line becomes."""
+        """Returns a copy with slower lines. factors(table) returns the factor for each line."""
         copy = Tables.__new__(Tables)
         copy.__dict__ |= self.__dict__
         for name in ("roofs", "times"):
@@ -90,7 +93,8 @@ class Tables:
         return copy
 
     def planted(self, plant, size, dice):
-        """Returns a copy with planted slowness, and the pattern of its first reason."""
+        """Returns a copy with a planted fault, and the pattern of the expected first reason. size: factor of the slow
+        lines."""
         keys, reason = plant(self.judged, self.rows, dice)
         rows = {key + SUSTAINS for key in keys}
         keys = {*keys, *(rows & set(self.times["key"]))}
@@ -103,7 +107,7 @@ def concatenated(files, name):
 
 
 def judged(reference, copies):
-    """Returns the verdicts on roofs and configurations for the devices of each copy."""
+    """Returns the verdicts on the devices of each copy, by roofs and configurations."""
     files = [reference, *copies]
     roofs = compare.judged(compare.medians(concatenated(files, "roofs"), "key"), first=0).dropna(subset="deviation")
     times = compare.medians(concatenated(files, "times"), "key")
@@ -119,7 +123,7 @@ def judged(reference, copies):
 
 
 def caught(reference, copies, plant, size, dice):
-    """Returns (found, number of verdicts, lines of missed plants)."""
+    """Returns (number of found faults, number of verdicts, lines of verdicts that missed a fault)."""
     planted, reasons = zip(*(copy.planted(plant, size, dice) for copy in copies))
     found = [(own, why) for verdicts, why in zip(judged(reference, planted), reasons) for own in verdicts]
     missed = [(own.line(), why) for own, why in found if own.word != "FAIL" or not re.search(why, own.reasons[0])]
@@ -130,20 +134,21 @@ def caught(reference, copies, plant, size, dice):
 
 
 def kinds(table):
-    """Returns for each line the kind with which it repeats; "" for lines that stay as they are."""
+    """Returns for each line a kind; lines of one kind scatter alike between processes. "": the line is not changed."""
     parts = [next(part for part, *_ in LIMITS if part in key) for key in table["key"]]
     ends = table["key"].str.extract(r"(, clock|)(, sustained|)$").fillna("").agg("".join, axis=1)
     return [(part + end) * (part != "launch") for part, end in zip(parts, ends)]
 
 
 def ratios():
-    """Returns {kind: ratios of repeats}; for configurations (kind "row") the ratios compare GPUs of one node."""
+    """Returns {kind: ratios of two measurements}: of two processes on one GPU for roofs, of two GPUs of a node for
+    configurations (kind "row")."""
     files = [Tables(roofsweep_post.load(str(DATA / f"{name}.nc"))) for name in REPEATS]
     roofs = concatenated(files, "roofs")
     found = {}
     for kind, own in roofs.assign(kind=kinds(roofs)).groupby("kind"):
         pairs = [values.to_numpy() for _, values in own.groupby(["key", "uuid"])["value"] if len(values) == 2]
-        found[kind] = [(one / other) ** sign for one, other in pairs for sign in (0.5, -0.5)]  # of two repeats each
+        found[kind] = [(one / other) ** sign for one, other in pairs for sign in (0.5, -0.5)]  # root: both scatter
     rows = compare.single(files[0].times)
     values = [own.to_numpy() for _, own in rows.groupby("key")["value"]]
     return found | {"row": [(one / other) ** sign for one, other in values for sign in (0.5, -0.5)], "": [1.0]}
@@ -190,7 +195,7 @@ def compare_page(write):
 
 
 def whole(reference, tested):
-    """Returns the verdicts of `compare`, with all checks."""
+    """Returns the verdicts of `compare` with all its checks."""
     files = [roofsweep_post.load(path) for path in (reference, tested)]
     tables = [compare.roof_table(files), compare.time_table(files)]
     return compare.verdicts_of(files, compare.all_devices(files), *tables, deviations.THRESHOLD, False)[0]
@@ -224,7 +229,8 @@ def found_share(tables, name, size, copies, dice):
 
 
 def loads_named(paths, loads):
-    """Returns whether each file that was measured beside a load has one failing device, with the load first."""
+    """Returns whether each file that was measured beside a load has exactly one failing device, whose first reason is
+    the load."""
     good = True
     for load in loads:
         for path in paths:

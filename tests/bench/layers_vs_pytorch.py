@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Compares the forward time of three networks in PyTorch (fp16, cudnn.benchmark, in a CUDA graph) with the sum of the
-rows that sweeps/programs/layers.py writes for them. The exit status is 1 if a sum differs by more than 10 %. Needs a
-GPU and PyTorch.
+times of their layers. sweeps/programs/layers.py lists the layers, and a worker measures them. The exit status is 1 if a
+sum differs by more than 10 %. Needs a GPU and PyTorch.
 
 Usage: layers_vs_pytorch.py WORKER
 
-WORKER is the program roofsweep-worker-cuda. The worker also replays its rows from graphs, with PyTorch's cuDNN.
-layers.py names the operations that have no row."""
+WORKER is the program roofsweep-worker-cuda. It replays rows from graphs, too, and uses PyTorch's cuDNN. layers.py
+prints operations of the network that are missing in the list."""
 
 import csv
 import os
@@ -72,7 +72,7 @@ class Transformer(torch.nn.Module):
 
 
 def network_time(network, sizes, tokens):
-    """Returns the time of a forward pass in s, from a graph of several."""
+    """Returns the time of a forward pass in s, in a graph of several passes."""
     made = network().eval().to("cuda", torch.float16)
     x = torch.randint(10000, sizes, device="cuda") if tokens else torch.rand(sizes, device="cuda").half()
     if len(sizes) == 4:
@@ -86,7 +86,7 @@ def network_time(network, sizes, tokens):
 
 
 def row_time(worker, row):
-    """Returns the time of a row in s, of the fastest implementation, and its name."""
+    """Returns (time in s of the fastest implementation of a row, name of this implementation)."""
     known = {key: value for key, value in row.items() if value and key not in ("name", "count", "workload")}
     keys = " ".join(f"{key}={value}" for key, value in known.items())
     found = []
@@ -107,7 +107,7 @@ def main(program):
     for network, shape in (Images, "64x3x224x224"), (Classifier, "64x64:tokens"), (Transformer, "16x512x1024"):
         with tempfile.NamedTemporaryFile("r+") as file:
             command = [sys.executable, LAYERS, f"{__file__}:{network.__name__}", shape, "-o", file.name]
-            subprocess.run(command, check=True)  # prints what is left out
+            subprocess.run(command, check=True)  # prints the operations that the list lacks
             rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
         total = 0
         for row in rows:

@@ -23,7 +23,8 @@ NCCL = {"NCCL_NVLS_ENABLE": "0", "NCCL_GRAPH_REGISTER": "0"}  # roofsweep sets t
 
 
 def measured(folder, ranks, binaries):
-    """Returns {(operation, bytes, from, to): s} by roofsweep, which warns of operations that it cannot time."""
+    """Returns {(operation, bytes, from, to): time in s}, measured by roofsweep. roofsweep warns if it cannot time an
+    operation."""
     manifest, output = f"{folder}/links.ini", f"{folder}/links.nc"
     with open(manifest, "w", encoding="utf-8") as stream:
         stream.write("[peaks]\nmemory = l1\ncompute = fp64\nlaunch = no\ntransfer = no\nlinks = yes\n")
@@ -99,7 +100,7 @@ def run_rank(links, path, ranks, rank):
         own = []
         for _ in range(5):
             begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            graph.replay()  # the ranks start at different times
+            graph.replay()  # not timed, because the ranks start at different times
             begin.record()
             graph.replay()
             end.record()
@@ -109,7 +110,7 @@ def run_rank(links, path, ranks, rank):
         del graph, sent, received
         torch.cuda.empty_cache()
     print(json.dumps(times), flush=True)
-    os._exit(0)  # destroying graphs and communicators may hang
+    os._exit(0)  # because destroying graphs and communicators may hang
 
 
 def main(binaries, gpus=2, runs=3):

@@ -2,8 +2,8 @@
 
 Usage: random_rows.py FOLDER_OF_PROGRAMS [SEED [DEVICE]]
 
-Rows that the device or its library does not offer are skipped, and counted by reason. The exit status is 1 if a row
-fails."""
+Prints the number of skipped rows by reason: the device or its library does not offer them. The exit status is 1 if a
+row fails."""
 
 import json
 import os
@@ -30,7 +30,7 @@ WORKLOADS += [("pool", IMAGE | {"window": [2, 3, 5, "3x2"], "operation": ["max",
 
 
 def section(draw, number):
-    """Returns a row. Its sizes are arbitrary, or multiples that kernels for tensor units need."""
+    """Returns a section of a manifest with one row. Its sizes are arbitrary, or multiples that tensor units need."""
     multiple = draw.choice([1, 1, 2, 4, 8])
     workload, keys = draw.choice(WORKLOADS)
     row = {key: draw.choice(of) for key, of in (ANY | keys).items() if isinstance(of, list)}

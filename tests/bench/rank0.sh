@@ -1,12 +1,11 @@
 #!/bin/sh
-# Measures rank 0 with many ranks and made-up records. For each number of ranks, prints the records a second that reach
-# the journal and the wait of a rank for its next configuration. Then prints time and memory of --gather for the last
-# journal.
+# Measures rank 0 with many ranks, whose scripted workers reply with made-up records. For each number of ranks, prints
+# how many records a second reach the journal, and how long a rank waits for its next configuration. Then prints time
+# and memory of --gather for the last journal.
 #
 # Usage: tests/bench/rank0.sh [BUILD [FOLDER]]. FOLDER holds the journal: on a disk, or in memory.
-#
-# In the environment: RANKS, a list (default: 1 2 8). ROWS, a multiple of 200 (default: 20000). PACE, the factor on the time
-# of simulated work, at most 0.2 s a row (default: 0, workers reply at once).
+# Variables of the environment: RANKS: numbers of ranks (default: 1 2 8). ROWS: a multiple of 200 (default: 20000).
+# PACE: factor on the simulated time of a row, which is at most 0.2 s (default: 0, workers reply at once).
 set -eu
 build=$(cd "${1:-build}" && pwd)
 work=$(mktemp -d "${2:-/tmp}/rank0-XXXXXX")

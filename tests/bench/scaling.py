@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Measures how a sweep scales over the GPUs of a node: uncounted, counted row by row, and counted in batches.
+"""Measures how a sweep scales over the GPUs of a node: without counters, with counters row by row, and in batches.
 
 Usage: scaling.py [--build FOLDER] [GPUS...] (default: 1 2 4)
 
-Prints a table with a line for each number of GPUs and way of counting. The columns are the time of the sweep without
-roofs, from the start of the first row to the last record; the median time of its rows; the tail, from the last row of
-the first rank that finishes to the last record; the mean time of a rank's first row, in which libraries start; and the
-rows a second after the first rows."""
+Prints a table with a line for each number of GPUs and way of counting. Its columns are: the time from the start of the
+first row to the last record; the median time of a row; the tail, which is the time in which only some ranks work, from
+the end of the first rank's last row; the mean time of the first row of a rank, in which libraries start; and the rows a
+second after these first rows."""
 
 import argparse
 import collections
@@ -68,7 +68,7 @@ def figures_of(journal):
         rows[device] += 1
         ends[device] = max(ends[device], start + wall)
         firsts[device] = min(firsts.get(device, (start, wall)), (start, wall))
-    last = journal.stat().st_mtime  # the record in the last line of the journal
+    last = journal.stat().st_mtime  # time of the last record
     return {
         "rows": len(starts),
         "counted": counted,
@@ -86,7 +86,7 @@ def run(options, roofsweep, gpus, name, settings, number):
         command += ["--set", setting]
     environment = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     done = subprocess.run([*command, "sweep.ini"], env=environment, stdout=subprocess.DEVNULL, check=False)
-    if done.returncode not in (0, 3):  # 3: rows failed
+    if done.returncode not in (0, 3):  # 3: some rows failed
         sys.exit(f"the sweep ends with {done.returncode}")
     figures, journal = figures_of(Path("sweep.nc.journal")), f"{number:02}-{gpus}-{name.replace(' ', '-')}.journal"
     failed = ", some FAILED" if done.returncode else ""

@@ -1,11 +1,10 @@
 /* A worker without a device, for tests/bench. It runs the real worker.c and protocol, but each step
  * of the device is a short random pause. The device claims to be a GPU, so that each rank of a
- * small machine can have one. In records, files and tables, device and implementation are
- * "simulated". ROOFSWEEP_SIMULATED_PACE=0 omits the pauses.
- *
- * The device counts COUNT_TOGETHER rows together, in the time that one H200 takes. As on GPUs, one
- * worker of a machine counts at a time, and other workers wait. Counts are the modelled values.
- * ROOFSWEEP_SIMULATED_ROOM is the number of rows whose memory fits. */
+ * small machine can have one. Device and implementation are called "simulated" in records, files
+ * and tables. ROOFSWEEP_SIMULATED_PACE=0 omits the pauses.
+ * Counters of COUNT_TOGETHER rows are read together, in the time that an H200 takes. As on GPUs,
+ * one worker of a machine counts at a time, and other workers wait. Counts are the modelled values.
+ * ROOFSWEEP_SIMULATED_ROOM is the number of rows for which the device has memory. */
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
@@ -19,18 +18,18 @@
 
 enum { DEVICES = 1024 };
 
-/* longest time of each step, s */
+/* s, longest pause of each step */
 static const double open_time = 0.2, tune_time = 0.1, prepare_time = 0.1;
 static const double iteration_time = 1e-3;
 static const double fastest = 1e-4; /* factor of the times that workers without pauses report */
-/* time to begin a collection of counters, and time of each row in it, s */
+/* s, time to begin a collection of counters, and time of each row in the collection */
 static const double collection_time = 0.1, row_time = 5e-3;
 enum { COUNT_TOGETHER = 16 };
 
 struct device_state {
     int index;
-    long works;  /* rows that are prepared now */
-    int program; /* descriptor of this worker's program file; its lock is held while collecting */
+    long works;  /* number of rows that are prepared now */
+    int program; /* descriptor of this program's file, which is locked while counting */
 };
 
 struct work {

@@ -1,21 +1,22 @@
 #!/usr/bin/env python3
-"""Storms of signals hit whole sweeps, to prove that no row is lost.
+"""Sends storms of signals to sweeps, to prove that no row is lost.
 
-A storm is one sweep under mpirun. A signal hits the sweep in each phase (opening, roofs, measuring, publishing), each
-time another victim: SIGKILL ends a worker, a rank, rank 0 or the launcher, or a rank of a job that is stopped; all
-processes of the job receive SIGTERM or SIGINT; some receive a signal of any kind; or the output's folder is removed.
---resume restarts the sweep until it ends with status 0. Then journal, NetCDF file and a file by --gather must have the
-rows of an undisturbed run, each once. No process and no temporary file may be left, and no wait may exceed the bounds
-below.
+A storm is one sweep under mpirun, which is disturbed once in each phase (opening, roofs, measuring, publishing). The
+disturbances take turns: SIGKILL to a worker, a rank, rank 0 or the launcher; SIGKILL to a rank of a stopped job;
+SIGTERM or SIGINT to all processes of the job; any signal to some of them; removal of the output's folder. --resume
+restarts the sweep until it ends with status 0. Then journal, NetCDF file and a file by --gather must have each row of
+an undisturbed run once. No process and no temporary file may be left, and no wait may exceed the bounds below.
 
---publishing N kills --gather at random moments, because publishing takes milliseconds. After each kill the file must be
-whole, and the next run removes temporary files. With --programs N the storm hits a sweep of N programs instead. First
-come as many signals as --signals says, to all processes of the job, or SIGKILL to those named `roofsweep*`; then as
-many kills of workers, reapers and programs as --kills says. A killed program gives a failed row. A program that ended
-because its job ended gives no row: the row is measured later. A killed worker costs the row one attempt.
+--publishing N kills --gather N times at random moments, because publishing takes only milliseconds. After each kill the
+file must be whole, and the next run must remove temporary files.
 
-A scripted worker replaces a device, so that hundreds of kills are cheap; `cpu` and `cuda` are the real workers. Without
-Python's netCDF4 the storm checks the journal and --gather, but no NetCDF file."""
+--programs N disturbs a sweep of N programs instead. First it sends signals (--signals) to all processes of the job, or
+SIGKILL to those named `roofsweep*`. Then it kills workers, reapers and programs (--kills). A killed program must give a
+failed row. A program that ends because its job ends must give no row, so that --resume measures the row. A killed
+worker must cost the row one attempt.
+
+Scripted workers replace devices by default, so that hundreds of kills are cheap; `cpu` and `cuda` are the real workers.
+Without Python's netCDF4 the storm does not check the NetCDF file."""
 
 import argparse
 import collections
@@ -39,23 +40,24 @@ try:
 except ImportError:
     netCDF4 = None
 
-MARK = "ROOFSWEEP_STORM"  # environment variable of every process of a run but programs
+MARK = "ROOFSWEEP_STORM"  # environment variable of all processes of a run, except programs
 PHASES = ("opening", "roofs", "measuring", "publishing")
 ALL = {"all TERM": signal.SIGTERM, "all INT": signal.SIGINT}  # victims: all processes of a job
-VICTIMS = ("worker", "rank", "rank 0", "launcher", "folder", "stopped", *ALL, "some")  # some: any processes, any signal
+VICTIMS = ("worker", "rank", "rank 0", "launcher", "folder", "stopped", *ALL, "some")  # some: any signal to any process
 SIGNALS = sorted(number for number in signal.valid_signals() if number <= signal.SIGRTMIN)
 STOPS = (signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
 PROGRAM_VICTIMS = ("worker", "reaper", "program")
-NAMED = ("rank 0", "rank", "worker")  # processes with the name roofsweep*
+NAMED = ("rank 0", "rank", "worker")  # roles of processes that are named roofsweep*
 REQUEST_TIMEOUT = 20  # s, `timeout` of the manifest
 OPEN_TIMEOUT = 30  # s, the least time for opening a device
-LOCK_WAIT = 10  # s, for a holder of the journal on this host
-END_BOUND = 10  # s, until the last process of a job is gone, on an idle machine
+LOCK_WAIT = 10  # s that roofsweep waits for another process of this host to release the journal
+END_BOUND = 10  # s until the last process of a job must be gone, on an idle machine
 CONFIGURATIONS = {"split": 36, "replicate": 20}
-PAUSE = {"cpu": 0.25, "cuda": 0.8}  # s, mean between two kills of a sweep of programs
+PAUSE = {"cpu": 0.25, "cuda": 0.8}  # s, mean time between two kills in a sweep of programs
 
-# `verify`: scripted devices have no results. `part` divides the configurations, because a GPU counts slowly. `memory`:
-# the roof of a CPU's main memory takes seconds in each run, the roof of a cache does not.
+# `verify` is "no" for scripted devices, which have no results. `part` is the divisor of the number of configurations: 1
+# or more for a GPU, which counts slowly. `memory` is a cache for CPUs, because the roof of main memory takes seconds in
+# each run.
 WORKERS = {
     "scripted": {"device": "cuda", "iterations": 3, "verify": "no", "counters": "auto", "part": 1, "memory": "dram"},
     "cpu": {"device": "cpu", "iterations": 2000, "verify": "yes", "counters": "off", "part": 1, "memory": "l2"},
@@ -100,7 +102,8 @@ command = sh storm.sh {{n}}
 n = 1:{rows}:+1
 iterations = 8
 """
-# Each program leaves a daemon in a session of its own, and times itself. On a GPU it launches kernels when traced.
+# Each program leaves a daemon in another session, and reports its regions. On a GPU it launches kernels if it is
+# traced.
 TIMED = 'setsid sleep 4711 &\necho "region 0.001" >"$ROOFSWEEP_REPORT/$$"\n'
 TRACED = '[ -n "$CUDA_INJECTION64_PATH" ] || exec sleep 0.1\nexec {hostile} usual\n'
 SCRIPTS = {"cuda": TIMED + TRACED, "cpu": TIMED + "sleep 0.4\n"}
@@ -109,12 +112,11 @@ ONE_READER = threading.Lock()  # two threads must not enter the HDF5 library
 
 
 class Fault(Exception):
-    """Something that roofsweep must never do."""
+    """Raised for behaviour that roofsweep must never show."""
 
 
 def processes(folder, mark=None):
-    """Returns (pid, role, rank) for each process whose working folder is `folder`; `mark` selects processes of one
-    run."""
+    """Returns (pid, role, rank) for each process whose working folder is `folder`. mark: only processes of this run."""
     found = []
     for entry in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
@@ -159,15 +161,15 @@ def describe(found):
 
 
 class Journal:
-    """The entries of a journal, also while it grows."""
+    """Reads the entries of a journal, also while the journal grows."""
 
     def __init__(self, path):
         self.path, self.counts, self.offset, self.rest = path, collections.Counter(), 0, b""
 
     def look(self):
-        """Returns the number of complete lines so far by kind."""
+        """Returns {kind: number of complete lines} for the lines so far."""
         with contextlib.suppress(FileNotFoundError), open(self.path, "rb") as stream:
-            if (size := os.fstat(stream.fileno()).st_size) < self.offset:  # a torn line was cut off
+            if (size := os.fstat(stream.fileno()).st_size) < self.offset:  # roofsweep has removed an incomplete line
                 self.rest, self.offset = b"", size
             stream.seek(self.offset)
             *lines, self.rest = (self.rest + stream.read()).split(b"\n")
@@ -184,7 +186,8 @@ class Journal:
         return []
 
     def rows(self):
-        """Returns (hash, uuid of the device, whether it was measured) for each row. --gather checks the checksums."""
+        """Returns (hash, uuid of the device, whether the row was measured) for each row. Does not check checksums, as
+        --gather does."""
         uuids = {device["key"]: device["uuid"] for device in self.entries("device")}
         records = self.entries("record")
         return [(one["config_hash"], uuids[one["device_key"]], one["status"] == "measured") for one in records]
@@ -210,7 +213,7 @@ class Run:
         self.before = dict(storm.journal.look())
         self.rows = storm.journal.look()["record"]
         self.start = self.next_look = time.monotonic()
-        self.killed = self.alone = None  # when something was killed; since when the launcher is alone
+        self.killed = self.alone = None  # times of the last kill, and since when only the launcher is left
         with open(self.output, "wb") as stream:
             self.process = subprocess.Popen(
                 command,
@@ -231,7 +234,8 @@ class Run:
         return "roofs" if counts["session"] > self.before.get("session", 0) else "opening"
 
     def wait_until(self, reached):
-        """Returns True once `reached()`, False if the job ends before. Raises Fault after the storm's limit."""
+        """Waits until reached() is true, and returns True. Returns False if the job ends before. Raises Fault after the
+        storm's limit."""
         while not reached():
             if self.process.poll() is not None:
                 return False
@@ -248,7 +252,7 @@ class Run:
         return self.process.returncode
 
     def end_hung_launcher(self):
-        """Ends the mpirun of Open MPI 4 that hangs after a rank died in MPI_Init; counts how often."""
+        """Ends mpirun if it hangs, as that of Open MPI 4 does after a rank died in MPI_Init, and counts these cases."""
         now = time.monotonic()
         if self.killed is None or now < self.next_look:
             return
@@ -275,17 +279,18 @@ class Run:
         ]
 
     def kill(self, victim, chance):
-        """Returns (victim, phase), or None without a hit. Where no worker is left, a rank dies instead."""
+        """Disturbs the run. Returns (victim, phase), or None if there was nothing to hit. If no worker is left, a rank
+        is the victim instead."""
         if victim == "worker" and self.phase() == "publishing":
             victim = "rank"
-        if not self.victims(victim):  # not started yet
+        if not self.victims(victim):  # the victim has not started yet
             if not self.wait_until(lambda: self.victims(victim)):
                 return None
             time.sleep(0.2 * chance.random())
         found, phase = self.victims(victim), self.phase()
         if not found or self.process.poll() is not None or (victim == "folder" and phase not in PHASES[1:3]):
             return None
-        if victim == "folder":  # rank 0 has opened the journal, and not yet read it
+        if victim == "folder":  # rank 0 has opened the journal, but may not have read it
             (self.storm.folder / "out").rename(self.storm.folder / "gone")
             shutil.rmtree(self.storm.folder / "gone")
             return victim, phase
@@ -298,7 +303,7 @@ class Run:
             if number in STOPS:
                 time.sleep(0.5)
                 signal_all(some, signal.SIGCONT)
-        elif victim == "stopped":  # the whole job stops; one rank is killed before the job goes on
+        elif victim == "stopped":  # stops the whole job, kills one rank, and continues the job
             everyone = self.victims("all TERM")
             signal_all(everyone, signal.SIGSTOP)
             time.sleep(0.5)
@@ -326,14 +331,14 @@ class Storm:
         self.runs, self.hits, self.log, self.ends, self.finished = 0, [], [], [], set()
         count = CONFIGURATIONS[distribute] // tool.worker["part"]
         self.expected_rows = count * (1 if self.split else tool.options.ranks)
-        length = undisturbed.length if undisturbed else 30  # s; a busy machine takes longer for everything
+        length = undisturbed.length if undisturbed else 30  # s; limits grow with it, because a busy machine is slow
         self.end_bound = END_BOUND + length
         self.limit = REQUEST_TIMEOUT + 2 * OPEN_TIMEOUT + LOCK_WAIT + END_BOUND + 4 * length
         text = LAYERS.format(distribute=distribute, timeout=REQUEST_TIMEOUT, last=16 * count // 2, **tool.worker)
         (self.folder / "sweep.ini").write_text(text)
 
     def undisturbed_run(self):
-        """Sets `rows`, and `spans`: the length of each phase in s."""
+        """Runs the sweep without a disturbance. Sets `rows`, and `spans`, the length of each phase in s."""
         run = Run(self)
         times = [run.start]
         for phase in PHASES[1:]:
@@ -348,7 +353,7 @@ class Storm:
         return self
 
     def aim(self, run, victim, phase):
-        """Hits at a random moment of a phase. Returns the hit, or None if the run ended before."""
+        """Disturbs the run at a random moment of a phase. Returns the hit, or None if the run ended before."""
         if victim == "folder":
             phase = {"opening": "roofs", "publishing": "measuring"}.get(phase, phase)
         share = 1 - run.rows / self.expected_rows if phase == "measuring" else 1
@@ -358,8 +363,9 @@ class Storm:
         return run.kill(victim, self.chance) if run.wait_until(lambda: time.monotonic() >= moment) else None
 
     def blow(self, plan):
-        """Starts one run and hits as `plan` says; a job that survives its worker is hit again."""
-        if plan[0][0] == "folder":  # records of an earlier run would hide the phase
+        """Starts one run and disturbs it as `plan` says. A job that survives the death of a worker is disturbed
+        again."""
+        if plan[0][0] == "folder":  # the phase is recognised by records, so those of an earlier run must go
             self.check_ends()
         run, hits = Run(self), []
         while plan:
@@ -378,11 +384,11 @@ class Storm:
         self.check_finished()
         if status != 0 and all(victim == "worker" for victim, _ in hits):
             raise Fault(f"ends with {status} after {hits or 'no kill'}\n{run.tail()}")
-        if status != 0 and self.chance.random() < 0.5:  # otherwise the next run begins while this one may still end
+        if status != 0 and self.chance.random() < 0.5:  # else the next run may begin while this one is still ending
             self.check_ends()
 
     def restore_folder(self, run, status):
-        """Moves back the journal, which the run continued in the working folder."""
+        """Moves the journal, which the run has continued in the working folder, back to the output's folder."""
         spare = self.folder / "sweep.nc.spare-1"
         if status == 0 or not Path(f"{spare}.journal").exists():
             raise Fault(f"ends with {status} after its folder was removed\n{run.tail()}")
@@ -391,7 +397,7 @@ class Storm:
         spare.unlink(missing_ok=True)
 
     def check_ends(self, marks=True):
-        """No process of a run may be left for longer than `end_bound` after its end."""
+        """Raises Fault if a process of a run is left `end_bound` s after the end of the run."""
         for mark, end in self.ends:
             while left := processes(self.folder, mark if marks else None):
                 if time.monotonic() > end + self.end_bound:
@@ -400,14 +406,15 @@ class Storm:
         self.ends = []
 
     def check_finished(self):
-        """No record may disappear from the journal."""
+        """Raises Fault if a record has disappeared from the journal."""
         finished = {(one["config_hash"], one["start_time"]) for one in self.journal.entries("record")}
         if lost := self.finished - finished:
             raise Fault(f"{len(lost)} rows that were finished are lost")
         self.finished = finished
 
     def check_rows(self, what, rows, expected):
-        """Each row must be measured and occur once. With `distribute = split` any device may have measured it."""
+        """Raises Fault unless each row was measured and occurs once. With `distribute = split` any device may have
+        measured the row."""
         found = collections.Counter((one[0], "" if self.split else one[1]) for one in rows)
         doubled, unmeasured = [one for one, count in found.items() if count > 1], sum(not one[2] for one in rows)
         if doubled or unmeasured or len(rows) != self.expected_rows:
@@ -423,7 +430,7 @@ class Storm:
         return subprocess.Popen(command, cwd=self.folder, env=self.environment, stdout=pipe, stderr=pipe, text=True)
 
     def check(self, expected):
-        """Checks all that the runs have left. Returns the set of rows."""
+        """Checks journal, files and temporary files after the last run. Returns the set of rows."""
         self.check_ends()
         self.check_finished()
         rows = self.journal.rows()
@@ -453,7 +460,7 @@ class Storm:
         length, hits = time.monotonic() - begin, 0
         for number in range(count):
             if number % 4 == 0:
-                gathered.unlink()  # every fourth run finds no file to replace
+                gathered.unlink()  # so that every fourth run has no file to replace
             run = self.gather("--overwrite")
             time.sleep(length * self.chance.random())
             run.kill()
@@ -473,7 +480,7 @@ class Storm:
 
 
 class ProgramStorm(Storm):
-    """A sweep of programs. Programs have no mark in their environment; their working folder identifies them."""
+    """A sweep of programs. roofsweep removes MARK from their environment, so their working folder identifies them."""
 
     def __init__(self, tool):
         super().__init__(tool, "programs")
@@ -485,8 +492,8 @@ class ProgramStorm(Storm):
         self.over, self.killed = threading.Event(), collections.Counter()
 
     def signal(self, kind):
-        """While programs run, sends one signal to all processes of a run in random order, or kills processes named
-        `roofsweep*`, as `pkill -9 roofsweep` does."""
+        """While programs run, sends one signal to all processes of a run in random order, or SIGKILL to the processes
+        named `roofsweep*`, as `pkill -9 roofsweep` does."""
         run = Run(self)
         if not run.wait_until(lambda: any(role == "program" for _, role in processes(self.folder))):
             raise Fault(f"no program ran before a signal; status {run.process.returncode}\n{run.tail()}")
@@ -499,16 +506,16 @@ class ProgramStorm(Storm):
         self.check_temporary(kind)
 
     def check_temporary(self, what):
-        """No folder of a program may be left in TMPDIR. (pmix-*: of a killed mpirun.)"""
+        """Raises Fault if a folder of a program is left in TMPDIR. (Folders pmix-* are those of a killed mpirun.)"""
         if left := [name for name in os.listdir(self.folder / "tmp") if not name.startswith("pmix-")]:
             raise Fault(f"left in TMPDIR after {what}: {left}")
 
     def kill(self):
-        """Kills victims of each kind in turn at random moments, once rows are measured."""
+        """Kills victims of each kind in turn, at random moments after the first measured row."""
         while not self.over.wait(2 * self.pause * self.chance.random()):
             kind = PROGRAM_VICTIMS[self.killed.total() % len(PROGRAM_VICTIMS)]
             everyone = dict(processes(self.folder))
-            # The daemons of a program whose reaper dies after its worker live on (docs/programs.md).
+            # If both reaper and worker of a program are killed, its daemons may survive (docs/programs.md).
             found = [
                 pid
                 for pid, role in everyone.items()
@@ -566,7 +573,7 @@ class Tool:
         fault = None
         try:
             work(storm)
-        except Exception as found:  # a mistake of this program is a failure, too
+        except Exception as found:  # also an error of this program itself
             fault = found if isinstance(found, Fault) else f"{type(found).__name__}: {found}"
         with self.lock:
             self.table.update(storm.hits)
@@ -590,10 +597,10 @@ class Tool:
             raise Fault(f"the last --resume ends with {run.process.returncode}\n{run.tail()}")
         storm.check(storm.undisturbed.rows)
         with self.lock:
-            self.kills -= len(PHASES) - len(storm.hits)  # planned hits that missed
+            self.kills -= len(PHASES) - len(storm.hits)  # planned disturbances that hit nothing
 
     def blow_all(self, undisturbed):
-        """Runs storms until there are enough kills, or time is up."""
+        """Runs storms until there were enough kills, or the time limit is reached."""
         while True:
             with self.lock:
                 if self.kills >= self.options.kills or time.monotonic() > self.begin + self.options.limit:

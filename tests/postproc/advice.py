@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks advice on the committed sweeps. A row follows advice if it differs from the advised row in the advised
-parameters alone. Each rule has at least three such rows. At least three quarters of these rows are faster than the
-advised rows, and the median row is faster by at least 5 %."""
+"""Checks advice on the files of tests/data. A row follows the advice on another row if both differ only in the
+parameters that the advice changes. For each rule at least three rows must follow it, three quarters of them must be
+faster than the row that got the advice, and the median gain must be at least 5 %."""
 
 import pathlib
 import sys
@@ -17,7 +17,7 @@ except ImportError as missing:
     sys.exit(77)
 
 WIDTH = {"fp64": 8, "fp32": 4, "tf32": 4, "fp16": 2, "bf16": 2, "fp8": 1}
-# {rule: (parameters that the advice changes, function(advised, other): whether `other` follows it)}
+# {rule: (parameters that the advice changes, function(advised, other) that returns whether `other` follows the advice)}
 FOLLOWED = {
     "sequence": ({"implementation"}, lambda row, other: other["implementation"] == "persistent"),
     "unit of the precision": ({"algorithm"}, lambda row, other: other["unit"] == "tensor"),
@@ -34,7 +34,7 @@ def rest(row, changed):
 
 
 def gains(rows, rule):
-    """For each advised row: its time divided by that of the fastest row that follows the advice."""
+    """Returns for each row with this advice its time over that of the fastest row that follows the advice."""
     changed, follows = FOLLOWED[rule]
     alike, found = {}, []
     for row in rows:

@@ -1,11 +1,11 @@
-"""For recompute.py: computes each roof's verdict and each device's ceilings from the roofs of a result file."""
+"""Computes the verdict on each roof and the best roofs of each device from a result file, for recompute.py."""
 
 import math
 
 from raw_file import NAN, largest
 
 SAME = ("device_roof_device", "device_roof_condition")
-MIXES = {"read": 0.0, "triad": 1 / 3, "copy": 0.5, "write": 1.0}  # written share of the bytes
+MIXES = {"read": 0.0, "triad": 1 / 3, "copy": 0.5, "write": 1.0}  # share of the bytes that is written
 
 
 def roof_kind(file, name):
@@ -21,8 +21,8 @@ def roof_kind(file, name):
 
 
 def bytes_evidence(file, row, level):
-    """Returns whether counters saw the roof's bytes at its level, and few at farther levels. For shared memory hardly
-    any bytes may be seen."""
+    """Returns whether counters saw the roof's bytes at its level, and only few at farther levels. A roof of shared
+    memory may move hardly any bytes at these levels."""
     ratios = [float(value) for value in file.values["device_roof_bytes_ratio"][row]]
     farther = [value for value in (ratios if level is None else ratios[:level]) if not math.isnan(value)]
     own = NAN if level is None else ratios[level]
@@ -33,7 +33,7 @@ def bytes_evidence(file, row, level):
 
 
 def overtaken(file, row):
-    """Returns whether a farther level is faster, which contradicts the roof."""
+    """Returns whether a farther memory level is faster, which contradicts the roof."""
     names, rates = file.values["device_roof_name"], file.values["device_roof_bandwidth"]
     _, level, pattern, *_ = roof_kind(file, names[row])
     others = range(len(names)) if level else ()
@@ -82,7 +82,8 @@ def usable_roofs(file, device):
 
 
 def device_level(file, device, level, patterns, what="bandwidth", choose=largest):
-    """Returns the highest bandwidth. Ranks of CPUs share the memory: only roofs that were measured together count."""
+    """Returns the highest bandwidth of a level. CPU ranks share the memory, so for CPUs only roofs that were measured
+    together count."""
     rows = list(usable_roofs(file, device))
     together = [row for row in rows if file.word("device_roof_condition", row) == "together"]
     if together and file.values["device_kind"][device] == "cpu":

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Compares points, lines, boxes and labels of figures with the file; pixels are not compared.
+"""Compares points, lines, boxes and labels of figures with the result file.
 
-Usage: check_figures.py PAPER.nc EIGHT.nc KERNELS.nc LATER.nc...: the paper's sweeps, eight GPUs, a file of
-`kernels = yes`, and more files of the paper's GPU."""
+Usage: check_figures.py PAPER.nc EIGHT.nc KERNELS.nc LATER.nc... PAPER.nc has the paper's sweeps, EIGHT.nc roofs of
+eight GPUs, KERNELS.nc was measured with `kernels = yes`, and LATER.nc are more files of the GPU of PAPER.nc."""
 
 import io
 import re
@@ -20,7 +20,7 @@ from roofsweep_post.texts import Refused
 
 
 def lines(axes, gid):
-    """Returns {gid: Line2D} for lines whose gid has this end."""
+    """Returns {gid: Line2D} for lines whose gid ends with `gid`."""
     return {line.get_gid(): line for line in axes.get_lines() if (line.get_gid() or "").endswith(gid)}
 
 
@@ -44,7 +44,7 @@ def draw(data, kind, *where, **how):
     return axes
 
 
-CHOSEN = ["layout=nhwc", "cache=hot"]  # precisions of the file
+CHOSEN = ["layout=nhwc", "cache=hot"]  # rows of one layout and cache mode
 
 
 def rows_of(data, label, **values):
@@ -98,7 +98,7 @@ def check_planes(data):
     assert "limits a row: dram, l2" in plain_caption(axes), plain_caption(axes)
     found = figures.scene(data, where[1:], labels=["conv2d-filters", "lstm-batch"], level="row").series
     assert max(one.rows["level"].nunique() for one in found) > 1
-    # With `--level row`, a line joins the points of a row at its levels.
+    # With `--level row` each row is drawn at its own memory level.
     axes = draw(data, "classic", where, labels=["conv2d-filters"], level="all")
     joined = np.hstack([line.get_ydata() for line in axes.get_lines() if line.get_gid() == "row"])
     drawn = [set(part[np.isfinite(part)]) for part in np.split(joined, np.flatnonzero(np.isnan(joined)))[:-1]]
@@ -106,7 +106,7 @@ def check_planes(data):
 
 
 def check_series(data):
-    """Every series has a marker of its own, and every precision a colour and a dash of its own."""
+    """Each series has another marker, and each precision another colour and dash."""
     found = figures.scene(data, CHOSEN, labels=["conv2d-filters", "conv2d-kernel"]).series
     assert len({series.marker for series in found}) == len(found)
     assert len(set(style.PRECISIONS.values())) == len(style.PRECISIONS)
@@ -170,7 +170,7 @@ def refusal(data, kind, where=()):
 
 
 def check_energy(data):
-    """Draws made-up rows at 1.1 times their energy roofs, because the file has none."""
+    """Draws made-up rows with 1.1 times the energy of their energy roofs, because the file has no energies."""
     where, power, flop, byte = [*CHOSEN, "pass=forward", "precision=fp16"], 150.0, 6e-13, 6e-11
     assert "energy = yes" in refusal(data, "energy", where), "energies that were not measured"
     name = data["device_roof_name"].astype(str)
@@ -196,7 +196,8 @@ def check_energy(data):
 
 
 def check_parts(data):
-    """Draws rows of three parts, of which the second is absent, and the third what is left of the time."""
+    """Draws made-up rows with three parts of the time. The second part is missing, the third is the rest of the
+    time."""
     where, own = [*CHOSEN, "precision=fp16"], rows_of(data, "conv2d-filters", precision="fp16")
     time = data["time_median"].values
     parts = np.stack([0.3 * time, 0 * time, 0.7 * time], axis=1)
@@ -213,7 +214,8 @@ def check_parts(data):
 
 
 def check_network(data):
-    """A bar ends at the total, its line at the roofs; the plane has a symbol for each row, by area."""
+    """A bar ends at the total of a series, and its line at the time at the roofs. In the plane the area of each row's
+    symbol is in proportion to its total."""
     where = [*CHOSEN, "pass=forward", "label=conv2d-filters"]
     chosen = selection.choose(post.rows(data), where)
     places = pandas.factorize(chosen["filters"])[0] + 1
@@ -237,7 +239,8 @@ def check_network(data):
 
 
 def check_waves(data):
-    """Bars end at the number of waves. A tick names the kernel, its row and its share of the row."""
+    """A bar is as long as the number of waves of its kernel. A tick names the kernel, its row, and its share of the
+    row's time."""
     axes = draw(data, "waves", [*CHOSEN, "pass=forward", "precision=fp32"], labels=["conv2d-filters"])
     own = rows_of(data, "conv2d-filters", **{"pass": "forward", "precision": "fp32"})
     table = post.kernels(data)
@@ -252,7 +255,7 @@ def check_waves(data):
 
 
 def check_intervals(data):
-    """Each symbol has the interval of its row's median time, and the caption counts wide intervals."""
+    """Each symbol has the interval of its row's median time. The caption has the number of wide intervals."""
     where = ["requested_implementation=plain", "pass=forward", "cache=cold"]
     (axes,) = figures.draw(data, "classic", where, labels=["parts"])
     (lines,) = [one for one in axes.collections if (one.get_gid() or "").endswith("|interval")]
@@ -270,7 +273,8 @@ def check_intervals(data):
 
 
 def check_words(data, programs):
-    """Title, renamed words and order of series; fonts of savefig; programs beside a library have their labels."""
+    """Checks title, renamed words, order of series and fonts. If rows of programs are beside those of a library, series
+    have the labels of the programs."""
     how = {"title": "Of mine", "rename": {"fp16": "half", "filters": "width"}, "order": ["fp32"]}
     (axes,) = figures.draw(data, "classic", CHOSEN, labels=["conv2d-filters"], **how)
     texts = [text.get_text() for text in axes.figure.legends[0].get_texts()]
@@ -289,7 +293,7 @@ def check_words(data, programs):
 
 
 def check_wave_rows(data):
-    """A series of a whole file has rows that only the caption distinguishes: each row has a number."""
+    """If rows of a series have the same swept value, they are numbered, and the caption explains the numbers."""
     (axes,) = figures.draw(data, "waves")
     names = {text.get_text().split("\n")[1].rpartition(" (")[0] for text in axes.get_yticklabels()}
     table = post.kernels(data)
@@ -299,7 +303,7 @@ def check_wave_rows(data):
 
 
 def check_no_waves(data):
-    """The kernels of a CPU have no blocks: the error says so."""
+    """A figure of waves refuses kernels of CPUs, which have no blocks."""
     blockless = data.assign(kernel_blocks=data["kernel_blocks"] * np.nan)
     assert "only those of GPUs" in refusal(blockless, "waves", CHOSEN)
 
@@ -354,7 +358,7 @@ def check_nodes(eight):
 
 
 def check_map_numbers(eight):
-    """The number in a cell has a sign: black-and-white print loses the colour, which shows the side of the median."""
+    """The number in a cell has a sign, because black-and-white print loses the colour."""
     (axes,) = figures.draw(eight, "map", width="page")
     matrix = np.asarray(axes.get_images()[0].get_array())
     told = {(round(text.get_position()[1]), round(text.get_position()[0])): text.get_text() for text in axes.texts}
@@ -375,8 +379,8 @@ def sessions_of(files):
 
 
 def check_history(files, eight):
-    """Each roof is a line: its speed relative to the first session. A file without the device is left out. A resumed
-    or merged file of two sessions has two points, each at its own start."""
+    """Each roof is a line of speeds relative to the first session. A file without the device is left out. A resumed or
+    merged file of two sessions has two points, each at the start of its session."""
     sessions = sessions_of(files)
     assert len(sessions) > len(files), "no file has two sessions"
     axes = draw([eight, *files], "history")
@@ -386,14 +390,14 @@ def check_history(files, eight):
     (line,) = [line for line in axes.get_lines() if line.get_gid() == "dram triad, alone"]
     assert np.allclose(line.get_xdata(), range(len(sessions)))
     assert np.allclose(line.get_ydata(), 100 * np.array([value for _, value in sessions]) / sessions[0][1])
-    # The figure names a roof that became slower, with the date.
+    # The caption names a roof that became slower, with the date.
     slow = files[-1].assign(device_roof_bandwidth=files[-1]["device_roof_bandwidth"] * 0.7)
     slow["device_driver_version"] = ("device", np.full(slow.sizes["device"], "999.1", object))
     (slower,) = figures.draw([*files[:-1], slow], "history")
     assert "Driver 999.1 from 20" in plain_caption(slower), plain_caption(slower)
     found = re.search(r"Slower than the limit: [\w ]+, alone.* -\d+\.\d % \(20", plain_caption(slower))
     assert found, plain_caption(slower)
-    # One file of two sessions makes a history.
+    # One file with two sessions is enough.
     (axes,) = figures.draw(files[:1], "history")
     assert len(axes.get_xticks()) == 2
     # Files without starts of sessions use the date of the file, and the caption says so.
@@ -405,7 +409,7 @@ def check_history(files, eight):
 
 
 def check_strip(paper, other):
-    """Each configuration of both files is a point: its time in the first file over that in the second."""
+    """Each configuration that both files have is a point: its time in the first file over its time in the second."""
     axes = draw([paper, other], "strip")
     first, second = (post.rows(data).groupby("config_hash")["time_median"].median() for data in (paper, other))
     both = first.index.intersection(second.index)
@@ -416,7 +420,7 @@ def check_strip(paper, other):
 
 
 def check_replicate(data):
-    """Four devices: the median of a configuration is its reference, and the slowest configurations come first."""
+    """With four devices the reference of a configuration is their median. The slowest configurations come first."""
     axes = draw(data, "strip")
     speed = 1 / post.rows(data).pivot_table(values="time_median", index="config_hash", columns="place")
     drawn = np.column_stack([line.get_xdata()[np.argsort(line.get_ydata())] for line in axes.get_lines()])
@@ -424,7 +428,8 @@ def check_replicate(data):
     assert drawn.shape == wanted.shape == (40, 4), drawn.shape
     assert np.allclose(drawn, wanted[np.argsort(wanted.min(axis=1), kind="stable")]), drawn
     assert len({line.get_marker() for line in axes.get_lines()}) == 4
-    # A column draws numbers and prints their names; a page draws names. A caption that is not drawn is printed.
+    # A figure as wide as a column shows numbers, and prints the names; one as wide as a page shows names. If the
+    # caption is not drawn, it is printed.
     assert [note.split(": ")[0] for note in axes.figure.notes] == [str(number) for number in range(1, 41)]
     named = draw(data, "strip", width="page", caption=False, sheet="ggplot")
     ticks = [text.get_text() for text in named.get_yticklabels()]
@@ -447,7 +452,7 @@ def check_roofs(eight):
 
 
 def check_programs(data):
-    """A program without a precision gets the roof of its counted FLOPs. Its point is labelled with its name."""
+    """A program without an axis `precision` gets the roof of its counted FLOPs. Its point is labelled with its name."""
     data = data.assign(precision=data["precision"].where(data["workload"] != "program", ""))
     axes = draw(data, "classic", ["workload=program", "label=torch-lstm,jax-conv2d"], width="page")
     roofs = [gid for gid in lines(axes, "") if (gid or "").startswith("roof|")]
@@ -460,8 +465,8 @@ def check_programs(data):
 
 
 def check_crowded(paper, others):
-    """Many series become facets, which show all rows, have equal limits and look different. Too many facets are an
-    error that suggests a selection."""
+    """If there are many series, the figure has facets, which together show all rows and have equal limits. Too many
+    facets are an error that suggests a selection."""
     found = figures.draw(paper, "four")
     limits = {(*axes.get_xlim(), *axes.get_ylim()) for axes in found}
     table = post.rows(paper)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Opens reports in headless Chromium: no console errors, hover, filters, kernels, hostile texts, many rows.
+"""Opens reports in headless Chromium. Checks console errors, hover texts, filters, kernels, hostile texts and many
+rows.
 
 Usage: check_report.py PAPER.nc. Exit status 77 without Chromium, Selenium or Plotly."""
 
@@ -45,10 +46,10 @@ def browser(folder):
 
 
 def opened(chrome, folder, data):
-    """Writes a report, opens it, waits until it is drawn. Returns the size of the report in bytes."""
+    """Writes a report, opens it, and waits until it is drawn. Returns the size of the report in bytes."""
     path = os.path.join(folder, "report.html")
     text = report.page([data])
-    for word in ("http://", "https://"):  # the page fetches nothing; links are texts of the libraries in it
+    for word in ("http://", "https://"):  # the page must fetch nothing; libraries in it contain links as texts
         assert word not in text, f"the page holds {word}"
     with open(path, "w", encoding="utf-8") as stream:
         stream.write(text)
@@ -81,8 +82,7 @@ def choose(chrome, axis, words):
 def check_page(chrome, data):
     table = post.rows(data)
     assert count(chrome) == len(table)
-    # Checks the top of the page: counts, limiters, a verdict on each device. Checks pages of rows, sorting by a head,
-    # and values in per cent.
+    # Top of the page: numbers of rows, limiters, a verdict on each device. Table: pages, sorting, values in per cent.
     assert f"{len(table)} of {len(post.rows(data, measured=False))} rows" in chrome.find_element(By.ID, "text").text
     assert "latency " in chrome.find_element(By.ID, "limiters").get_attribute("aria-label")
     assert len(chrome.find_elements(By.CSS_SELECTOR, "#verdicts tbody tr")) == data.sizes["device"]
@@ -103,7 +103,7 @@ def check_page(chrome, data):
     chrome.find_element(By.ID, "search").send_keys("LSTM-batch")
     assert count(chrome) == table["name"].str.contains("lstm-batch").sum(), count(chrome)
     chrome.find_element(By.ID, "reset").click()
-    # Filters: one axis, several values of an axis, several axes.
+    # Filters by one axis, by several values of an axis, and by several axes.
     choose(chrome, "precision", ["fp16"])
     assert count(chrome) == (table["precision"] == "fp16").sum()
     choose(chrome, "label", ["conv2d-filters"])
@@ -113,7 +113,7 @@ def check_page(chrome, data):
     choose(chrome, "pass", ["forward", "backward-data"])
     fp16 = fp16[fp16["pass"].isin(["forward", "backward-data"])]
     assert count(chrome) == len(fp16)
-    # The table of rows: the slowest first.
+    # The table of rows begins with the slowest one.
     slowest = fp16.loc[fp16["time_median"].idxmax()]
     line = chrome.find_element(By.CSS_SELECTOR, "#rows tbody tr")
     assert f"filters={slowest['filters']:.0f}" in line.text, line.text
@@ -122,7 +122,8 @@ def check_page(chrome, data):
     measured = next(one for one in drawn if one[0] == "fp16, measured")
     longer = np.maximum(measured[1], measured[2])
     assert np.allclose(np.sort(longer), np.sort(fp16["time_median"]), rtol=3e-4), longer
-    # A click on the head of a column sorts; the address keeps order and filters; CSV has the filtered rows.
+    # A click on the head of a column sorts the table. The URL stores order and filters. The CSV file has the filtered
+    # rows.
     chrome.find_element(By.CSS_SELECTOR, "#rows th:nth-child(6)").click()
     Select(chrome.find_element(By.ID, "figure")).select_by_visible_text("Roofline")
     address = chrome.current_url
@@ -199,7 +200,7 @@ def check_access(chrome):
 
 
 def check_roofs(chrome, eight):
-    """A file of roofs alone has the figure of its roofs, and a table that a click sorts."""
+    """The report on a file without rows has a figure of the roofs, and a table of roofs that a click sorts."""
     drawn = chrome.execute_script("return document.getElementById('plot').data.map(d => d.x)")
     table = post.roofs(eight)
     assert len(drawn) == 8 and sum(map(len, drawn)) == table["nominal_fraction"].notna().sum(), drawn
@@ -212,7 +213,7 @@ def check_roofs(chrome, eight):
 
 
 def hostile(data):
-    """Texts with markup and scripts stay text."""
+    """Returns the file with texts that contain markup and scripts, which the page must show as text."""
     data = copy.deepcopy(data)
     data.attrs["title"] = HOSTILE
     for name in ("label", "algorithm", "configuration", "device_model", "device_hostname", "kernel_name", "pass"):
@@ -233,7 +234,7 @@ def check_hostile(chrome):
 
 
 def many(data, rows):
-    """Returns the file with repeated rows and kernels."""
+    """Returns the file with `rows` rows, by repeating rows and their kernels."""
     times = -(-rows // data.sizes["config"])
     config, kernel = (np.tile(np.arange(data.sizes[name]), times) for name in ("config", "kernel"))
     found = data.isel(config=config[:rows], kernel=kernel)
@@ -241,7 +242,7 @@ def many(data, rows):
     found["kernel_config"] = ("kernel", found["kernel_config"].values + shift)
     found = found.isel(kernel=np.flatnonzero(found["kernel_config"].values < rows))
     noise = np.random.default_rng(1)
-    for name in ("time_median", "performance", "caller_time", "busy_time"):  # no two rows are alike
+    for name in ("time_median", "performance", "caller_time", "busy_time"):  # so that no two rows are equal
         found[name] = found[name] * (1 + 0.1 * noise.random(rows))
     shares = noise.random((rows, 3)) * 100
     text = "of the time: FLOPs at their roofs {:.1f} %, bytes at the roof of dram {:.1f} %, idle {:.1f} %"

@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that the committed result files stay readable, and that their contents agree with one another and with the
-models.
-
-recompute.py computes their derived values anew."""
+"""Checks that the result files in tests/data are readable, and that their contents agree with each other and with the
+modelled FLOPs and bytes. recompute.py checks their derived values."""
 
 import collections
 import os
@@ -20,7 +18,7 @@ except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
 
-# Rows of each file whose rows were all measured and verified.
+# {file whose rows were all measured and verified: number of rows}
 ROWS = {
     "paper_h100": 378,
     "conv2d_batch_h100": 18,
@@ -35,7 +33,7 @@ ROWS = {
 
 
 def load(name):
-    """Returns a file; its rows must be measured, verified, and on a GPU counted."""
+    """Returns a file. All its rows must be measured and verified, and counted if the device is a GPU."""
     data = post.load(f"{name}.nc")
     assert data.sizes["config"] == ROWS[name] and (data.status == "measured").all(), name
     assert (data.verify_error >= 0).all(), name
@@ -55,10 +53,10 @@ def check_paper(data):
     assert set(data.precision.values) == {"fp16", "fp32"} and set(data.workload.values) == {"conv2d", "lstm"}
     assert {"conv2d-batch", "conv2d-stride", "lstm-batch", "lstm-hidden"} <= words(data, "label")
     assert (data.cause.values[data.limiter.values == "kernel"] != "").all() and (data.roof_fraction < 1).all()
-    # An implicit GEMM in fp32 does hardly more FLOPs than the definition.
+    # An implicit GEMM in fp32 does hardly more FLOPs than modelled.
     gemm = (data.algorithm.values == "implicit-precomp-gemm") & (data.precision.values == "fp32")
     assert gemm.sum() >= 10 and (abs(ratio(data)[gemm] - 1) < 0.02).all(), ratio(data)[gemm]
-    # The paper: an LSTM of the default size is bound by overhead.
+    # As in the paper, an LSTM of the default size is bound by overhead.
     lstm = data.isel(config=data.workload.values == "lstm")
     default = (lstm.batch == 16) & (lstm.sequence == 16) & (lstm.features == 32) & (lstm.hidden == 16)
     assert default.any() and (lstm.paper_bound.values[default.values] == "overhead").all()
@@ -71,7 +69,7 @@ def counted(data):
 
 
 def check_two_sweeps(one, paper):
-    """Two sweeps that run the same kernels with equal numbers of blocks count equal FLOPs."""
+    """Rows of two sweeps with the same kernels and equal numbers of blocks have equal counted FLOPs."""
     ours, theirs = counted(one), counted(paper)
     both = set(ours) & set(theirs)
     assert len(both) >= 10 and all(ours[key] == theirs[key] for key in both), len(both)
@@ -79,17 +77,17 @@ def check_two_sweeps(one, paper):
 
 
 def check_guide(data):
-    """A linear layer of 4096 x 1024 has as many counted as modelled FLOPs. A kernel for one sample fills tiles of
-    eight, and a thread computes eight values. The library's ReLU scales each element and adds, its pool adds once for
-    nine pixels, its layer norm (by Welford) does twice the modelled FLOPs."""
+    """Checks counted over modelled FLOPs of layers. A linear layer of 4096 x 1024 does the modelled FLOPs. With one
+    sample its kernel fills tiles of eight. The library's ReLU also scales and adds, its pool adds once for nine pixels,
+    and its layer norm, by Welford's method, does twice the modelled FLOPs."""
     found = {word: own for text, own in zip(data.label.values, ratio(data)) for word in text.split()}
     assert abs(found["linear-512"] - 1) < 1e-3 and found["linear-1"] == found["thread"] == 8, found
     assert abs(found["pooling"] - 1 / 9) < 1e-3 and found["relu"] == 2 and 1.5 < found["norm"] < 2.5, found
 
 
 def check_training(data, cpu):
-    """A product and the loops do exactly the modelled operations. A hand-written training step omits the operations on
-    padding."""
+    """A matrix product and the loops do exactly the modelled FLOPs. A hand-written training step does fewer, because it
+    omits the padding."""
     known = np.isin(data.label.values, ["product", "registers", "shared"])
     assert known.sum() == 6 and np.allclose(ratio(data)[known], 1, rtol=1e-3), ratio(data)[known]
     plain = (data.implementation.values == "plain") & ~known
@@ -98,8 +96,8 @@ def check_training(data, cpu):
 
 
 def check_handwritten(data):
-    """Tiles of a convolution have at least 60 % of the library's speed. An LSTM in one launch is faster unless its
-    input is wide. Both kinds of kernel do the modelled FLOPs."""
+    """The hand-written convolution (`tiled`) has at least 60 % of the library's speed. The LSTM in one launch
+    (`persistent`) is faster than the library unless its input is wide. Both do the modelled FLOPs."""
     implementation, others = data.implementation.values, collections.defaultdict(dict)
     by_hand = np.isin(implementation, ["tiled", "persistent"])
     assert by_hand.sum() == 26 and (abs(ratio(data)[by_hand] - 1) < 0.025).all(), ratio(data)[by_hand]
@@ -115,8 +113,8 @@ def check_handwritten(data):
 
 
 def check_energy(data):
-    """No row differs from the energy at the roofs by a half, the median by less than a quarter (docs/measurements.md).
-    A run of 0.7 s can draw up to 11 % more power than the cap."""
+    """No row's energy differs from the energy at the roofs by more than a half, and the median by more than a quarter
+    (docs/measurements.md). In a run of 0.7 s the power may exceed the cap by up to 11 %."""
     rows = post.rows(data)
     off, share = (rows.energy_at_roofs / rows.energy - 1).abs(), rows.energy_constant_share
     assert len(rows) == 60 and (off < 0.5).all() and off.median() < 0.25, off.describe()
@@ -125,7 +123,7 @@ def check_energy(data):
 
 
 def check_roofs(data):
-    """Roofs of two H100s are proven by counters, and no roof is above theory."""
+    """Counters prove the roofs of two H100s, and no roof is above theory."""
     name = data.device_roof_name.values
     uncounted = [str(kind).startswith(("launch", "host", "device")) for kind in name]
     wrong = set(name[data.device_roof_verdict.values != np.where(uncounted, "unproven", "proven")])
@@ -134,8 +132,9 @@ def check_roofs(data):
 
 
 def check_node(data):
-    """Roofs together start within half a millisecond, after all roofs alone. A busy neighbour changes on-chip roofs
-    only through the power limit. One algorithm counts equal FLOPs on both GPUs, and takes about the same time."""
+    """Two GPUs start a roof that is measured together within half a millisecond, after all roofs alone. A busy
+    neighbour changes roofs of on-chip units only through the power limit. An algorithm has equal counted FLOPs and
+    about equal times on both GPUs."""
     name, condition = data.device_roof_name.values, data.device_roof_condition.values
     start = data.device_roof_start_time.values
     alone, together = condition == "alone", condition == "together"
@@ -160,7 +159,7 @@ def check_node(data):
 
 def main():
     for path in sorted(pathlib.Path().glob("*.nc")):
-        if "frameworks" not in path.name:  # axes of programs are no parameters of their rows
+        if "frameworks" not in path.name:  # its rows are programs, which have no parameters
             test_xarray.check(path)
     files = {name: load(name) for name in ROWS}
     check_paper(files["paper_h100"])

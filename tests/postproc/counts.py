@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the committed files: each row whose counts are far from its model has a reason."""
+"""Checks that each row of tests/data whose counted values are far from the modelled ones has a reason."""
 
 import pathlib
 import sys

@@ -1,9 +1,9 @@
-"""Damaged result files must end in a table or in one line of text, never in a traceback.
+"""Runs commands on damaged result files. A command must print its output or one line of error, never a traceback.
 
-Usage: fuzz.py SECONDS [SEED] [CASE]. A case is a damaged file and some commands that read it. Variables or attributes
-are removed, or get another type, another dimension or absurd values. Every eighth file has flipped bits; child
-processes read it, because it may crash them. A seed always makes the same cases, until SECONDS are over. With CASE,
-runs that case alone and shows its output."""
+Usage: fuzz.py SECONDS [SEED] [CASE]. A case is a damaged file and some commands that read it. In most files some
+variables or attributes are removed, or get another type, another dimension or absurd values. Every eighth file has
+flipped bits; child processes read it, because it may crash them. A seed determines the cases, which run until SECONDS
+are over. With CASE, only this case runs, and its output is shown."""
 
 import contextlib
 import io
@@ -59,14 +59,14 @@ NUMBERS = [0, -1, 1, 5, 99, 2**31, 2**62, -(2**62), 1e-308, 1e308, -1e308, np.in
 cli.LONGEST = 60
 OPENED, READ = dataset.opened, dataset.read
 STATUSES = (0, 1, 2, 3, 6)
-ENDED = "ended"  # in HDF5
+ENDED = "ended"  # message of a command whose process ended within HDF5
 
 
 def base_files():
-    """Returns small files in memory (see feed()): the golden sample, and a node of four GPUs with some of its rows."""
+    """Returns two small files in memory (see feed()): the golden sample, and some rows of a node of four GPUs."""
     subprocess.run(["ncgen", "-4", "-o", "golden.nc", ROOT / "tests/data/golden.cdl"], check=True)
     pathlib.Path("targets.ini").write_text(TARGETS)
-    for name in "AB":  # without a file no command begins, although most cases are in memory
+    for name in "AB":  # commands check that their files exist, although most cases are in memory
         pathlib.Path(name).touch()
     golden, node = (dataset.raw_of(path).load() for path in ("golden.nc", ROOT / "tests/data/node_4xh200.nc"))
     rows = slice(0, 12)
@@ -95,7 +95,7 @@ def change_variable(choose, data, name):
     ways = ["gone", "type", "dims", "value", "values", "attribute"]
     how = choose.choice(
         [way for way in ways if way != "dims" or name not in data.sizes]
-    )  # xarray cannot write such a file
+    )  # these cannot be written by xarray
     values, dims, attributes = data[name].values.copy(), data[name].dims, data[name].attrs
     if how == "gone":
         return data.drop_vars(name)
@@ -116,7 +116,7 @@ def change_variable(choose, data, name):
 
 
 def changed(choose, base):
-    """Returns a copy with some changes, most of them in variables that readers need."""
+    """Returns a copy with some changes, mostly in variables that commands need."""
     data = base.copy()
     for name in data.variables:
         data[name].attrs = dict(data[name].attrs)
@@ -138,7 +138,7 @@ def flipped(choose, source, target):
 
 
 def feed(own):
-    """Makes commands read these datasets as if they were files. own: {path: (dataset, result of read())}."""
+    """Makes commands read datasets in memory as if they were files. own: {path: (dataset, result of read())}."""
     read_by(
         lambda path: own[path][0],
         lambda raw: next(tuple(map(dict, found)) for data, found in own.values() if data is raw),
@@ -151,7 +151,7 @@ def read_by(opened, read):
 
 
 def in_process(words, shown):
-    """Runs a command in this process. Returns the traceback or another fault; "" without a fault."""
+    """Runs a command in this process. Returns its fault, such as a traceback; "" if it has none."""
     out, err, status = io.StringIO(), io.StringIO(), None
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -167,7 +167,7 @@ def in_process(words, shown):
 
 
 def by_itself(words, shown):
-    """Runs a command in a fork, as from a shell. Returns the fault; "" without a fault."""
+    """Runs a command in a child process, as a shell does. Returns its fault; "" if it has none."""
     child = os.fork()
     if child == 0:
         for number, name in (1, "out"), (2, "err"):
@@ -197,7 +197,7 @@ def run_case(number, seed, bases, figures, shown):
     for command in [*choose.sample(QUICK, 3), choose.choice(QUICK + SLOW)]:
         from_file = command in FROM_FILES
         if from_file and not bits:
-            with contextlib.suppress(Exception):  # xarray cannot write every case
+            with contextlib.suppress(Exception):  # some cases cannot be written by xarray
                 data.to_netcdf("A", engine="netcdf4")
         wrong = (by_itself if bits or from_file else in_process)(command.split(), shown)
         figures["commands"] += 1

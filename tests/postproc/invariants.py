@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Checks that the rows of result files obey physics. Derived values are computed anew by recompute.py.
+"""Checks that rows of result files obey rules of physics, such as FLOP/s below the roof.
 
 Usage: invariants.py FILE... Exit status 0; 1 with a line for each row that breaks a rule; 77 (skipped) without xarray.
 
-T is the time of a row minus the timer's time. Committed files that older commits measured have EXCEPTIONS: their rows
-are counted and not listed. An entry of EXCEPTIONS that no row needs any more is a failure."""
+T is the time of a row minus the timer's time. EXCEPTIONS has (file, rule) for files of tests/data that older commits
+measured: rows of the file may break the rule, and are only counted. An entry of EXCEPTIONS that no row needs any more
+is a failure."""
 
 import os
 import sys
@@ -13,7 +14,7 @@ from raw_file import File, np
 from recompute import expected
 
 SLACK, POWER = 1.02, 1.05
-# {(file, rule): reason}
+# {(file, rule that its rows may break): reason}
 AGAIN = "the traced iteration took longer than the timed ones; the cause is unknown"
 EXCEPTIONS = {
     ("energy_h100", "busy <= T"): "traced after the energy run, at the clock of its power",
@@ -32,7 +33,7 @@ EXCEPTIONS = {
 
 
 def broken(file):
-    """Yields (rule, row, text) of each row that breaks a rule. Missing values pass."""
+    """Yields (rule, row, text) for each row that breaks a rule. Missing values break no rule."""
     wanted, get = expected(file), lambda name: np.asarray(file.values[name], float) if name in file.values else np.nan
     rows = file.data.sizes["config"]
     timer = np.nan_to_num(get("timer_overhead") / get("sample_iterations")) * np.ones(rows)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks `roofsweep-post merge` on parts of a committed file: the merged parts equal the whole in all digits, with new
-numbers for devices, kernels and roofs. Files that cannot be merged are refused with the reason."""
+"""Checks `roofsweep-post merge` on parts of a file in tests/data. The merged parts must equal the whole file in all
+digits, with new indices of devices, kernels and roofs. Files that cannot be merged are refused with the reason."""
 
 import contextlib
 import io
@@ -40,9 +40,8 @@ def write(data, path):
 
 
 def part(source, path, rows, devices, change=None):
-    """Writes a file with some rows and devices of another file, as if a job had measured only these rows.
-
-    change(data) may change the data before they are written."""
+    """Writes a file with some rows and devices of another file, as if a job had measured only these. change(data) is
+    called before the data are written, and may change them."""
     keep = {"config": rows, "device": devices}
     keep["kernel"] = np.concatenate([[], *(np.flatnonzero(source.kernel_config == row) for row in rows)]).astype(int)
     keep["device_roof"] = np.flatnonzero(np.isin(source.device_roof_device, devices))
@@ -110,17 +109,17 @@ def parts_of_a_list_give_the_whole():
 
 
 def what_one_file_lacks_is_missing():
-    """Merges a GPU and a CPU: variables that one file lacks, a failed row, a row without a device."""
+    """Merges files of a GPU and a CPU, with variables that one file lacks, a failed row, and a row without a device."""
     subprocess.run(["ncgen", "-4", "-o", "golden.nc", ROOT / "tests/data/golden.cdl"], check=True)
     whole = read("golden.nc")
     failed = int((whole.status == 2).sum())
 
-    def lacks(data):  # a version with fewer precisions and fewer meanings of a flag
-        del data["device_power_limit"], data["batch"]  # the configurations of its rows contain the batch
+    def lacks(data):  # as written by a version with fewer precisions and fewer meanings of a flag
+        del data["device_power_limit"], data["batch"]  # merge takes the batch from the text `configuration`
 
     rest = np.flatnonzero(whole.config_device != 0)
 
-    def later(data):  # a flag without a value for missing, of another version
+    def later(data):  # as written by a version in which a flag has no value for "missing"
         values = np.array([0, 1], np.int8)
         flags = {"flag_values": values, "flag_meanings": "counted modelled"}
         data["flags_source"] = ("config", np.ones(data.sizes["config"], np.int8), flags)
@@ -128,7 +127,7 @@ def what_one_file_lacks_is_missing():
     part(whole, "later.nc", on(0, whole), [0], later)
     part(whole, "gpu.nc", on(0, whole), [0])
     part(whole, "rest.nc", rest, [1], lacks)
-    part(whole, "wanted.nc", [*rest, *on(0, whole)], [0, 1])  # rows keep the order of the files
+    part(whole, "wanted.nc", [*rest, *on(0, whole)], [0, 1])  # the order of rows is that of the files
     post("rest.nc", "gpu.nc", "-o", "merged.nc", status=3 if failed else 0, says=[f"failed={failed}"])
     post("rest.nc", "later.nc", "-o", "later_merged.nc", status=3 if failed else 0)
     words = list(load("later_merged.nc")["flags_source"].values)
@@ -208,7 +207,7 @@ def what_cannot_be_merged_is_refused():
     pathlib.Path("cut.nc").write_bytes(pathlib.Path("a.nc").read_bytes()[:50000])
     pathlib.Path("text.nc").write_text("text")
     netCDF4.Dataset("other.nc", "w").close()
-    changes = {  # file: (attribute, value, reason)
+    changes = {  # file: (attribute, its value, reason of the refusal)
         "newer.nc": ("format_version", 99, "format version 99"),
         "older.nc": ("format_version", None, "an earlier roofsweep wrote it; write it again from its journal"),
         "nobody.nc": ("history", None, "names no session of roofsweep"),
@@ -220,7 +219,7 @@ def what_cannot_be_merged_is_refused():
         pathlib.Path(path).write_bytes(pathlib.Path("good.nc").read_bytes())
         if change:
             attribute(path, *change[:2])
-    with netCDF4.Dataset("joined.nc", "a") as data:  # a file written by ncrcat
+    with netCDF4.Dataset("joined.nc", "a") as data:  # as written by ncrcat
         data["uuid"][0] = "GPU-of-another-file"
     with netCDF4.Dataset("unitless.nc", "a") as data:
         data["device_roof_bandwidth"].delncattr("units")

@@ -1,9 +1,9 @@
-"""Plants components of variance in the file of a node. `spread` must recover them within 15 %, and the interval +- must
-contain 90 to 98 % of equal measurements. Plants slow links in nodes that are made up: `compare` must name their slow
+"""Plants components of variance in the file of a node. `spread` must find them within 15 %, and the interval +- must
+contain 90 to 98 % of repeated measurements. Plants slow links in nodes that are made up: `compare` must name their slow
 end, and no other.
 
-Usage: planted.py NODE.nc. Times are those of the model of `spread`: a device, a process and a predecessor for each
-round, three placements of 33 samples each."""
+Usage: planted.py NODE.nc. The planted times have an effect of each device, an effect of the process and one of the
+predecessor in each round, and three placements with 33 samples each, as `spread` assumes."""
 
 import pathlib
 import sys
@@ -115,7 +115,8 @@ def main(path):
     assert min(tested)[0] < 1e-3, min(tested)
     without = planted(path, choose, PLANTED | {"predecessor": 0.0})
     assert min(spread.components([without])[2])[0] > 1e-3
-    # The limits of rows in `compare` follow from their rounds: 3.95 deviations of the difference of two medians.
+    # The limit of a row in `compare` follows from its rounds: 3.95 standard deviations of the difference of two
+    # medians.
     limits = compare.between_rounds([without], rows(without).assign(file=0))
     deviation = np.log(without["round_time"].values).std(axis=1, ddof=1)
     mean = np.sqrt(np.mean(deviation**2)) * np.sqrt(2 * spread.median_variance(ROUNDS))

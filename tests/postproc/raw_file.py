@@ -1,4 +1,5 @@
-"""The raw variables of a result file, and arithmetic as in C. Without xarray: exit status 77, skipped."""
+"""Reads the measured variables of a result file, and computes with missing values as C does. Without xarray the exit
+status is 77 (skipped)."""
 
 import math
 import sys
@@ -15,20 +16,20 @@ VECTOR, TENSOR = 0, 1
 
 
 def divide(a, b):
-    """Returns a / b by the rules of C for a division by 0."""
+    """Returns a / b; a division by 0 gives infinity or NaN, as in C."""
     if b != 0 or math.isnan(a):
         return a / b if b != 0 else NAN
     return NAN if a == 0 else math.copysign(math.inf, a)
 
 
 def largest(*values):
-    """Returns the largest known value, like fmax."""
+    """Returns the largest value that is not NaN, as fmax() in C does."""
     known = [value for value in values if not math.isnan(value)]
     return max(known) if known else NAN
 
 
 class Missing(float):
-    """A variable that the file lacks: every value is missing."""
+    """A variable that the file lacks: each of its values is missing."""
 
     def __getitem__(self, _):
         return self

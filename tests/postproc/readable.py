@@ -1,4 +1,4 @@
-"""Checks that a figure is readable: texts cover nothing and are large enough, and every axis names its quantity."""
+"""Checks that a figure is readable: texts cover nothing and are large enough, and each axis names its quantity."""
 
 import re
 from itertools import pairwise
@@ -6,10 +6,10 @@ from itertools import pairwise
 import numpy as np
 from roofsweep_post.figures import style
 
-NEARER = 1.2  # least distance of other symbols from a label, over the distance of its own symbol
-SAME = 3.0  # points between symbols that one label may serve
-STEP = 3  # pixels between the points of a slanted text
-# Axes that need no unit: plain numbers, or names as ticks.
+NEARER = 1.2  # least distance from a label to any other symbol, over the distance to its own symbol
+SAME = 3.0  # points: symbols at most this far apart may share a label
+STEP = 3  # pixels between the points that stand for the area of a slanted text
+# Quantities without a unit: plain numbers, or names as ticks.
 WITHOUT_UNIT = re.compile("number|^FLOPs|^waves|^blocks|^kernel, row|^device$|^roof,|^configuration$|^network$|UTC")
 
 
@@ -52,7 +52,7 @@ def within(points, box):
 
 
 def check_labels(axes):
-    """No label covers another label or a symbol."""
+    """Fails if a label covers another label or a symbol."""
     level = [text for text in axes.texts if text.get_gid() == "label"]
     slanted = [text for text in axes.texts if text.get_gid() == "roof label"]
     areas = [area_of(text) for text in slanted]
@@ -71,7 +71,8 @@ def check_labels(axes):
 
 
 def check_owners(axes):
-    """A label is clearly nearest to one symbol (or several at one place), unless a line connects both."""
+    """Fails unless each label is clearly nearest to one symbol (or to several at one place), or a line leads to its
+    symbol."""
     near = SAME * axes.figure.dpi / 72
     found = np.array([middle for middle, _ in symbols(axes)])
     ways = np.array([corners(line)[-1] for line in axes.get_lines() if line.get_gid() == "leader"]).reshape(-1, 2)
@@ -86,7 +87,7 @@ def check_owners(axes):
 
 
 def check_lines(axes):
-    """No label is on a line, except on the line to its own point."""
+    """Fails if a label is on a line, except the line to its own point."""
     for line in axes.get_lines():
         if line.get_linestyle() == "None" or line.get_gid() in (None, "leader"):
             continue
@@ -113,7 +114,7 @@ def ticks(axis):
 
 
 def check_axes(axes):
-    """Each axis names a quantity, with its unit in brackets or at the ticks."""
+    """Fails unless each axis names a quantity, with its unit in brackets or at the ticks."""
     for axis in scales(axes):
         label = axis.label.get_text()
         assert label, "an axis without a label"
@@ -124,7 +125,7 @@ def check_axes(axes):
 
 
 def check_texts(figure):
-    """Texts are within the page and large enough."""
+    """Fails if a text extends beyond the page or is too small."""
     page = figure.bbox
     texts = [*figure.texts, *(text for legend in figure.legends for text in legend.get_texts())]
     for axes in figure.axes:
@@ -146,7 +147,7 @@ def look(handle):
 
 
 def check_legend(figure):
-    """The legend is at most as wide as the page and covers neither caption nor axis. Its entries all look different."""
+    """Fails if the legend is wider than the page, covers the caption or an axis, or has two entries that look alike."""
     for legend in figure.legends:
         looks = [look(handle) for handle in [*legend.get_lines(), *legend.get_patches()]]
         assert len(set(looks)) == len(looks), f"entries look alike: {looks}"

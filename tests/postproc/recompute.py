@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Computes every derived variable of result files from the raw variables, and compares.
+"""Computes every derived variable of result files from the measured variables, and compares.
 
 Usage: recompute.py [--write] FILE... Exit status 0; 1 with a line for each difference; 77 (skipped) without xarray.
---write writes the derived variables of committed files again, after a change of the rules.
+--write replaces the derived variables of the files by the computed ones. Use it after a change of the formulas.
 
-The formulas are written from docs/method.md and share no code with src/results/. The attribute `source` marks derived
-variables; a derived variable that this script does not compute is a failure."""
+The formulas are written from docs/method.md and share no code with src/results/. A variable that is derived, by its
+attribute `source`, but that this script does not compute, is a failure."""
 
 import math
 import pathlib
@@ -38,7 +38,7 @@ PARTS = {
 
 
 def enough_parallelism(file):
-    """Returns for each kernel whether its blocks give enough parallelism: "yes", "no" or "unknown"."""
+    """Returns for each kernel whether it has enough blocks to fill the device: "yes", "no" or "unknown"."""
     result = []
     for row in range(len(file.values["kernel_config"])):
         blocks, resident = (float(file.values[f"kernel_{name}"][row]) for name in ("blocks", "resident"))
@@ -51,7 +51,7 @@ def enough_parallelism(file):
 
 
 class Row:
-    """A row of the dimension config, with the ceilings of its device."""
+    """A row of the dimension `config`, with the best roofs of its device (ceilings.py)."""
 
     def __init__(self, file, row, ceilings, enough):
         self.file, self.row = file, row
@@ -90,7 +90,7 @@ class Row:
 
     def level_time(self, level, written, every):
         found, part = self.ceilings["mixes"][level], divide(written, every)
-        if found == NAN or not found or math.isnan(part):  # no device or roofs, or unknown directions
+        if found == NAN or not found or math.isnan(part):  # no device, no roofs, or an unknown mix of reads and writes
             return divide(every, self.ceilings["peak_bandwidth"][level])
         return every * float(np.interp(part, list(found), [1 / value for value in found.values()]))
 
@@ -163,7 +163,7 @@ class Row:
     # -- energy --
 
     def energy_of(self, level, part):
-        """Returns the energy of a byte; `part` is the written share."""
+        """Returns the energy of a byte of a memory level. part: share of the bytes that is written."""
         found = self.ceilings["energies"][level]
         if not isinstance(found, dict) or not found:
             return NAN
@@ -204,7 +204,7 @@ class Row:
         running, waiting = (self.get(f"threads_{name}") for name in ("running", "waiting"))
         if not math.isnan(running):
             mean = max(1.0, largest(1.0, self.get("time_mean") / self.get("time_median")))
-            # The median leaves out outliers.
+            # The median is below the mean, which contains outliers.
             off = max(0.0, (0.0 if math.isnan(waiting) else waiting) * mean - (mean - 1))
             idle = max(0.0, 1 - running * mean - off)
             parts |= {"off_processor": off * busy, "idle_threads": idle * busy}
@@ -221,12 +221,13 @@ class Row:
         return float(self.file.values["kernel_time"][kernel])
 
     def active_time(self, kernel):
-        """Returns the seconds of the kernel in which multiprocessors have a block."""
+        """Returns the time of the kernel, in s, in which multiprocessors have a block."""
         share = self.activity(kernel).get("multiprocessors", NAN)
         return self.kernel_time(kernel) * (1 if math.isnan(share) else min(share, 1))
 
     def kernel_parts(self, kernel, busy):
-        """Returns {part: s}. Kernels divide `busy` by their times, or if they overlap by their active times."""
+        """Returns {part: time in s} of a kernel. The time `busy` is divided among kernels in proportion to their times,
+        or to their active times if they overlap."""
         whole, actives = (sum(map(one, self.kernels)) for one in (self.kernel_time, self.active_time))
         activity, scale = self.activity(kernel), busy / whole if whole <= busy else min(1, busy / actives)
         active, issue = scale * self.active_time(kernel), activity.get("issue", NAN)
@@ -323,7 +324,7 @@ class Row:
         few = shares["few_blocks_share"]
         roofs = not any(math.isnan(shares[name]) for name in ("compute_share", "bandwidth_share"))
         if not (roofs and (not math.isnan(shares["gap_share"]) or explained >= 0.6)) and not (
-            gap > 0.5 or self.get("threads_running") < 0.6  # the threads run too little to reach a roof
+            gap > 0.5 or self.get("threads_running") < 0.6  # else threads run too little to reach a roof
         ):
             return "unknown"
         nameless = math.isnan(few) and not self.on_cpu
@@ -361,7 +362,7 @@ class Row:
         if self.level is not None:
             bandwidth = divide(moved, moving) if moving > 0 else self.ceilings["peak_bandwidth"][self.level]
         lasting, busy = self.time(), self.get("busy_time")
-        # CPUs measure the gap in the traced run.
+        # On CPUs the gap is that of the traced run.
         gap = self.get("gap_time") if self.on_cpu or math.isnan(lasting - busy) else max(lasting - busy, 0.0)
         named = self.level is not None and (self.bytes_counted() or not math.isnan(self.get("bytes_model")))
         shares = {
@@ -418,7 +419,7 @@ def same(file, name, row, wanted):
 def check(path):
     file = File(path)
     wanted, failures = expected(file), 0
-    # Variables that are derived from values that only the journal has.
+    # Variables that depend on values which only the journal has.
     given = {"sm_clock", "kernel_blocks", "kernel_threads", "cause", "device_sm_clock_free"}
     names = set(file.derived()) - set(wanted) - given
     unknown = [name for name in names if file.data[name].size > 0]
@@ -444,8 +445,9 @@ def check(path):
 
 
 def write(path):
-    """Writes the derived variables of the file again. If a flag lacks the right word, the word is added as its last."""
-    import netCDF4  # not needed for checks
+    """Replaces the derived variables of the file by the computed ones. If a flag has no value for a computed word, a
+    value for this word is added."""
+    import netCDF4  # imported here, because checks work without it
 
     file = File(path)
     file.data.close()

@@ -1,10 +1,11 @@
-"""Runs Python for a shell script in a process that has imported all modules, because imports take longer than most
-tests.
+"""Runs Python code for shell scripts in a process that has already imported all modules, because imports take longer
+than most tests.
 
 Usage: serve.py REQUESTS ANSWERS, two FIFOs. A request is a list of NUL-terminated words: the number of words that
-follow, the folder, a kind, and its words. Kinds: `script ...`, roofsweep-post with warnings as errors; `plot ...`, with
-warnings of matplotlib allowed; `code CODE ...`; `file PATH ...`. Each request runs in a fork, which writes to the files
-`served.out` and `served.err`. The answer is a line with its exit status. The program ends with its requests."""
+follow, the working folder, a kind, and the words of the kind. Kinds: `script ...` runs roofsweep-post, with warnings as
+errors; `plot ...` does so, but allows warnings of matplotlib; `code CODE ...` runs Python code; `file PATH ...` runs a
+Python file. Each request runs in a child process, whose output goes to the files `served.out` and `served.err`. The
+answer is a line with the exit status. The program ends when nobody writes requests any more."""
 
 import os
 import runpy
@@ -19,7 +20,7 @@ from roofsweep_post import cli
 
 
 def words_of(stream):
-    """Returns the next request, a list; None at the end."""
+    """Returns the words of the next request; None after the last one."""
 
     def word():
         found = b""
@@ -36,7 +37,7 @@ def words_of(stream):
 def run(kind, words):
     if kind in ("script", "plot"):
         warnings.filterwarnings("error", category=FutureWarning if kind == "plot" else Warning)
-        return cli.run(cli.arguments(words))  # not main(), which turns a traceback into one line
+        return cli.run(cli.arguments(words))  # not main(), which would turn a traceback into one line
     sys.path.insert(0, "" if kind == "code" else os.path.dirname(os.path.abspath(words[0])))
     sys.argv = ["-c", *words[1:]] if kind == "code" else words
     if kind == "code":
@@ -60,7 +61,7 @@ def status_of(kind, words):
 
 def main():
     requests, answers = sys.argv[1:]
-    # Open until the end: a new open for each answer could meet the end of the previous answer.
+    # The FIFO stays open: a reader that opens it again could see the end of the previous answer.
     with open(requests, "rb", buffering=0) as stream, open(answers, "w", buffering=1) as answer:
         while request := words_of(stream):
             folder, kind, *words = request
