@@ -1,4 +1,5 @@
-/* Arrays that grow by one: the capacity is the smallest power of two that holds `count`. */
+/* Arrays that grow item by item. The capacity is the smallest power of two that is at least the
+ * number of items. */
 #pragma once
 
 #include <stdint.h>

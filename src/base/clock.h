@@ -4,16 +4,16 @@
 #include <signal.h>
 #include <stdbool.h>
 
-double clock_monotonic(void); /* s; for differences */
+double clock_monotonic(void); /* s; only differences have a meaning */
 double clock_epoch(void);     /* s since 1970-01-01T00:00:00Z */
-/* clock_epoch for records: NaN if the clock shows a time before 1970, because it was never set. */
+/* As clock_epoch, but NaN if the clock shows a time before 1970, because nobody has set it. */
 double clock_date(void);
 
 /* A timeout that pauses while the process is stopped, for example with its job (SIGSTOP, SIGCONT).
  * The caller calls countdown_over at least once a second; a longer gap counts as 2 s at most. */
 struct countdown {
     double left;   /* s until the timeout; INFINITY: none */
-    double missed; /* s of gaps that did not count */
+    double missed; /* s of gaps between calls that did not count */
     double last;   /* s, clock_monotonic of the last call */
 };
 

@@ -1,6 +1,6 @@
 /* Splits a command into words as a shell does: blanks separate words, '...' and "..." keep blanks,
- * and a backslash quotes the next character (within "..." it quotes " and \ alone). There is no
- * shell: $, *, > and | have no meaning. */
+ * and a backslash quotes the next character (within "..." only " and \). The characters $, *, > and
+ * | have no meaning, because no shell runs. */
 #pragma once
 
 #include <stdbool.h>

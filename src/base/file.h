@@ -15,7 +15,7 @@ bool file_lacks(int code);
  * a crash. The caller adds `path` to the error. */
 enum status folder_sync(const char *path, struct error *error);
 
-/* The folder of the running program; its workers are in the same one. */
+/* The folder of the running program, which also has the worker programs. */
 enum status folder_of_program(char *folder, size_t size, struct error *error);
 
 /* Opens a regular file for reading, without waiting for a pipe; the caller closes it. STATUS_USAGE:
@@ -26,9 +26,10 @@ enum status file_open(const char *path, FILE **stream, struct error *error);
  * False for an empty or unreadable file. */
 bool file_begins(const char *path, const char *bytes, size_t length);
 
-/* Writes all bytes. False: errno of write says why. */
+/* Writes all bytes. False: failed, with the errno of write(). */
 bool file_write(int fd, const char *data, size_t length);
-/* Appends the first `length` bytes of one file to another. False: reading or writing failed. */
+/* Appends the first `length` bytes of file `from` to file `to`. False: reading or writing
+ * failed. */
 bool file_copy(int from, int to, off_t length);
 
 /* Whether both files begin with the same `length` bytes. */
@@ -41,7 +42,7 @@ enum { LINK_TARGET = 4096 }; /* bytes of a path */
 
 /* Whether the owner is the effective user or root. */
 bool owner_is_trusted(uid_t owner);
-/* Writes the user's name; a user without a name gets the number. */
+/* Writes the name of a user, or the number if the user has no name. */
 enum { OWNER_TEXT = 64 };
 void owner_format(uid_t owner, char text[OWNER_TEXT]);
 
@@ -50,13 +51,13 @@ void owner_format(uid_t owner, char text[OWNER_TEXT]);
 enum { HOLDER_TEXT = 96 };
 void lock_holder(int fd, char text[HOLDER_TEXT]);
 
-/* Makes name number `index`, below SPARE_NAMES, for a file that must not replace the existing
- * `path`: with ".spare-1" to ".spare-9" before the suffix, first in the folder of `path`, then in
- * the working folder, then in TMPDIR or /tmp. */
+/* Makes name number `index` (0 to SPARE_NAMES - 1) for a file that must not replace the existing
+ * `path`. Names have ".spare-1" to ".spare-9" before the suffix: first in the folder of `path`,
+ * then in the working folder, then in TMPDIR or /tmp. */
 enum { SPARE_NUMBERS = 9, SPARE_NAMES = 3 * SPARE_NUMBERS };
 void spare_name(const char *path, const char *suffix, int index, char name[LINK_TARGET]);
 
-/* Reads the next line with its newline, without a NUL, into *line, a buffer of *size bytes that
- * grows and that the caller frees. Stops after `most` + 1 bytes. Returns the number of bytes; 0 at
- * the end of the file; -1 if reading or memory fails. */
+/* Reads the next line, with its newline, into *line. The line is not NUL-terminated. The buffer of
+ * *size bytes grows; the caller frees it. Stops after `most` + 1 bytes. Returns the number of
+ * bytes; 0 at the end of the file; -1 if reading fails or there is no memory. */
 ssize_t line_read(FILE *stream, size_t most, char **line, size_t *size);

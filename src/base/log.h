@@ -1,5 +1,5 @@
-/* Log lines on standard error, and output on standard output. main makes the one struct log of a
- * process. */
+/* Prints log lines on standard error, and results on standard output. main() makes the one struct
+ * log of a process. */
 #pragma once
 
 #include <stdbool.h>
@@ -28,20 +28,20 @@ struct log {
 bool colour_wanted(int descriptor);
 
 /* Makes a log that never blocks the process: if nobody reads the pipe or terminal, messages are
- * dropped and counted. log.stream may be a new stream on the descriptor of `stream`: close
- * log.stream first, `stream` after it. */
+ * dropped and counted. The log may have a new stream with the descriptor of `stream`: close
+ * log.stream before `stream`. */
 struct log log_create(FILE *stream, enum log_level level, int rank);
 
-/* Prints "roofsweep: 2026-11-22T01:50:03Z node7 rank 3: TEXT" and a newline, for rank 0 without
- * "rank 0". utf8_clean makes the text safe for a terminal. */
+/* Prints "roofsweep: 2026-11-22T01:50:03Z node7 rank 3: TEXT" and a newline; rank 0 prints no rank.
+ * utf8_clean makes the text safe for a terminal. */
 void log_print(const struct log *log, enum log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Prints the error that ends the program, also with --quiet. */
 void log_error(const struct log *log, const struct error *error);
 
-/* Collects standard output and prints it at once, so that incomplete output is an error. Order of
- * calls: printout_open, writes to `stream`, printout_close. */
+/* Collects standard output in memory and prints it at the end, so that output is complete or an
+ * error. Order of calls: printout_open, writes to `stream`, printout_close. */
 struct printout {
     FILE *stream;
     char *text;
@@ -51,7 +51,7 @@ struct printout {
 /* STATUS_SYSTEM: no memory. */
 enum status printout_open(struct printout *printout, struct error *error);
 
-/* Prints and frees the text. STATUS_SYSTEM if it cannot be written; *unread then says whether the
+/* Prints and frees the text. STATUS_SYSTEM: the text cannot be written. *unread is then true if the
  * reader of a pipe has gone, or does not read within the limit. */
 enum status printout_close(struct printout *printout, const struct wait_limit *limit, bool *unread,
                            struct error *error);

@@ -26,28 +26,28 @@ struct staged_file {
  * belong to this user and that no process has locked. */
 void staged_file_sweep(const char *output);
 
-/* Makes an empty file for `output`, without a name if the file system can (O_TMPFILE). The file is
- * locked (flock) while it is open. */
+/* Makes an empty file for `output`. It has no name if the file system supports that (O_TMPFILE),
+ * and is locked (flock) while it is open. */
 enum status staged_file_open(struct staged_file *file, const char *output, struct error *error);
 
-/* Gives the file its temporary name unless it has it. Blocks signals until staged_file_hide. */
+/* Gives the file its temporary name, unless the file already has one. Blocks signals until
+ * staged_file_hide. */
 enum status staged_file_show(struct staged_file *file, struct error *error);
 
-/* Removes the temporary name. The content stays. */
+/* Removes the temporary name, but not the content. */
 void staged_file_hide(struct staged_file *file);
 
-/* Appends to the file until it fails or 4 MiB are written. Returns the errno of the failure; 0 if
- * there is room. */
+/* Tests whether there is room: appends 4 MiB to the file. Returns the errno of a failure, or 0. */
 int staged_file_obstacle(const struct staged_file *file);
 
-/* Copies the file, syncs the copy and renames it to `path`. With `published` NULL the copy replaces
- * an existing file, also one behind links. Otherwise an existing file stays: the copy gets `path`
- * or the next free spare_name, and `published` becomes that name. */
+/* Copies the file, syncs the copy and renames it to `path`. If `published` is NULL, the copy
+ * replaces an existing file, also one to which links lead. Otherwise an existing file stays: the
+ * copy gets the name `path` or the next free spare_name, which is written to `published`. */
 enum status staged_file_publish(const struct staged_file *file, const char *path,
                                 char published[LINK_TARGET], struct error *error);
 
-/* Publishes an empty file for `output` under temporary names and removes it. STATUS_SYSTEM: no file
- * can be published there; the text does not name `output`. */
+/* Tests whether a file can be published: publishes an empty file in the folder of `output`, and
+ * removes it. STATUS_SYSTEM: it cannot. The error's text does not name `output`. */
 enum status staged_file_try(const char *output, struct error *error);
 
 /* Truncates the file, which frees its blocks even while a library holds it open, and closes it. */

@@ -23,20 +23,22 @@ enum status stats_compute(const double *values, size_t count, struct stats *stat
                           struct error *error);
 
 /* Sets median, median_low and median_high of two or more rounds. If as many rounds run again, their
- * median is in the interval in 95 % of cases. The interval is median +- t s sqrt(2 c). t has
- * count - 1 degrees of freedom, s is the standard deviation of the rounds, and c = pi / (2 count +
- * pi - 2) the variance of a median of normal values divided by that of the values. (Hahn and
- * Meeker, Statistical Intervals, 1991, section 4.8, for means, where c is 1 / count.) */
+ * median is in the interval in 95 % of cases. The interval is median +- t s sqrt(2 c). t is the
+ * 97.5 % quantile of Student's t with count - 1 degrees of freedom, and s the standard deviation of
+ * the rounds. c = pi / (2 count + pi - 2) is the variance of the median of `count` normal values,
+ * divided by the variance of the values. (Hahn and Meeker, Statistical Intervals, 1991, section
+ * 4.8, have the formula for means, where c is 1 / count.) */
 enum status stats_rounds(const double *values, size_t count, struct stats *stats,
                          struct error *error);
 
-/* Half the width of the confidence interval, divided by the median. The stopping rule compares it
- * with `stop`. Without an interval it is NaN, and `<= stop` is false. */
+/* Half the width of the confidence interval, divided by the median. NaN without an interval: the
+ * stopping rule's `<= stop` is then false. */
 double stats_uncertainty(const struct stats *stats);
 
-/* Sets *two if the values have two modes that differ. They do if the sorted values can be cut with
- * at least a tenth of them on each side, less than a tenth of the variance within the sides, and
- * medians that differ by more than 2 % of the lower one (a timer's steps differ by less). Fewer
- * than STATS_MODES_LEAST values never have two modes. count >= 1. STATUS_SYSTEM: no memory. */
+/* Sets *two if the values have two modes that differ. They have if a cut of the sorted values
+ * leaves at least a tenth of the values on each side, and less than a tenth of the variance within
+ * the sides. The medians of the sides must also differ by more than 2 % of the lower one, because
+ * the steps of a timer can make smaller differences. Fewer than STATS_MODES_LEAST values never have
+ * two modes. count >= 1. STATUS_SYSTEM: no memory. */
 enum { STATS_MODES_LEAST = 20 };
 enum status stats_two_modes(const double *values, size_t count, bool *two, struct error *error);

@@ -2,16 +2,16 @@
  *
  * A function that can fail returns enum status. If it returns anything but STATUS_OK, it has
  * written one line of text, without a newline, into the caller's struct error, and has changed none
- * of its outputs. The function that detects the error words it, once, with the place and the way
- * out. Callers only put their own place in front (error_prefix) or a way out behind (error_append).
- * struct error owns nothing. */
+ * of its outputs. The function that detects the error writes the text: what failed, where, and what
+ * the user can do. Callers only prepend their own place (error_prefix), or append what the user can
+ * do (error_append). struct error owns nothing. */
 #pragma once
 
 enum status {
     STATUS_OK = 0,
     STATUS_SYSTEM,      /* a file, a system call or a library failed */
     STATUS_USAGE,       /* the command line or the manifest is wrong */
-    STATUS_FAILED,      /* this configuration could not be measured; the next may be measurable */
+    STATUS_FAILED,      /* this configuration could not be measured; others may work */
     STATUS_UNSUPPORTED, /* the device or library does not offer this configuration: it is skipped */
     STATUS_DEVICE,      /* the device is unusable, or was lost in mid-run (a "sticky" error) */
     STATUS_INTERRUPTED  /* a signal asked for the end */
@@ -29,11 +29,12 @@ enum status error_set(struct error *error, enum status status, const char *forma
 enum status error_prefix(struct error *error, enum status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Appends to the text, for example a way out that only the caller knows. Returns `status`. */
+/* Appends to the text, for example advice that only the caller can give. Returns `status`. */
 enum status error_append(struct error *error, enum status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Returns the value of the expression from the calling function, unless it is STATUS_OK. */
+/* Evaluates the expression. If its value is not STATUS_OK, returns the value from the function that
+ * contains the macro. */
 #define TRY(expression)                                                                            \
     do {                                                                                           \
         enum status try_status = (expression);                                                     \

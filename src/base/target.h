@@ -1,5 +1,5 @@
-/* The file that an output's path leads to. Its folder stays open, so that nobody can redirect the
- * path by replacing a folder with a link. */
+/* The file to which the path of an output leads. The folder of the file stays open, so that nobody
+ * can redirect the path by replacing a folder by a link. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,9 +14,10 @@ struct target {
     char path[TARGET_PATH];     /* `folder`/name of the file, which need not exist */
 };
 
-/* Follows the links of all folders, and with `follow` those of the file. The caller closes the
- * target. STATUS_SYSTEM: a folder cannot be opened, the links form a circle, a name is too long, or
- * a link is not trusted: its owner is neither this user nor root, and others may write to its
- * folder. The text names the folder or link, not `path`. */
+/* Follows links in the folders of the path, and if `follow` is true, also a link at its end. The
+ * caller closes the target. STATUS_SYSTEM: a folder cannot be opened, the links form a circle, a
+ * name is too long, or a link is not trusted: its owner is neither this user nor root, and other
+ * users can write to the folder of the link. The error's text names the folder or link, not
+ * `path`. */
 enum status target_open(const char *path, bool follow, struct target *target, struct error *error);
 void target_close(struct target *target);

@@ -9,41 +9,45 @@
 /* Index of `text` in the NULL-terminated `words`, or -1. */
 int words_find(const char *const *words, const char *text);
 
-/* The word of which `text` is a typo or the beginning. NULL: none. */
+/* Returns the word that `text` probably means, because `text` is a typo of it or its beginning.
+ * NULL: none. */
 const char *words_nearest(const char *const *words, const char *text);
 
-/* Writes "; did you mean 'filters'? allowed: batch, filters", without the question if `text`
+/* Writes "; did you mean 'filters'? allowed: batch, filters". The question is left out if `text`
  * resembles no word. */
 enum { WORDS_HINT = 512 };
 void words_hint(const char *const *words, const char *text, char hint[WORDS_HINT]);
 
-/* Sets *index to the word that equals `text`, ignoring case. STATUS_USAGE, with the hint, if there
- * is none. */
+/* Sets *index to the index of the word that equals `text`, ignoring case. STATUS_USAGE, with the
+ * text of words_hint: no word does. */
 enum status words_parse(const char *const *words, const char *text, int *index,
                         struct error *error);
 
-/* Copies the item of a list that starts at *text, without the blanks around it, and moves *text to
- * the separator after it or to the final NUL. STATUS_USAGE: the item is empty, or too long. */
+/* Copies the item that starts at *text, the rest of a list, without the blanks around the item.
+ * Moves *text to the separator after the item, or to the final NUL. STATUS_USAGE: the item is
+ * empty, or too long. */
 enum { WORDS_ITEM = 80 };
 enum status words_next(const char **text, const char *separators, char item[WORDS_ITEM],
                        struct error *error);
-/* words_next for items with parts in double quotes, which may hold separators, blanks, \" and \\.
- * The quotes stay. `item` has `size` bytes. STATUS_USAGE also if a quote is not closed. */
+/* As words_next, but an item may have parts in double quotes, which may contain separators, blanks,
+ * \" and \\. Quotes are copied. `item` has `size` bytes. STATUS_USAGE also if a quote is not
+ * closed. */
 enum status words_next_quoted(const char **text, const char *separators, char *item, size_t size,
                               struct error *error);
 
-/* Returns the place after the closing quote of the text that begins with a double quote at `text`;
- * NULL if the text has no closing quote. */
+/* `text` begins with a double quote. Returns the place after the closing quote; NULL if there is
+ * none. */
 const char *words_quote_end(const char *text);
 
-/* Text is UTF-8 without control characters. Files store text unchanged. log_print, log_error and
- * utf8_print call utf8_clean, so their callers need not. */
+/* Text for people is UTF-8 without control characters. Files store texts unchanged. log_print,
+ * log_error and utf8_print call utf8_clean, so that their callers need not. */
 
-/* Bytes of the UTF-8 character at the beginning of `text`, which has `left` bytes; 0 for invalid
- * bytes and for control characters except the tab. */
+/* Returns the number of bytes of the first UTF-8 character of `text`, which has `left` bytes; 0 for
+ * invalid bytes and for control characters except the tab. */
 size_t utf8_character(const char *text, size_t left);
 
-/* Copies `length` bytes and a NUL into `size` bytes; cuts a longer text between characters. */
+/* Copies `length` bytes and a NUL into `copy`, which has `size` bytes. A text that does not fit is
+ * cut between characters. */
 void utf8_copy(char *copy, size_t size, const char *text, size_t length);
 
 /* Replaces by '?', in place, each control character (C0 without the tab, and C1), each character
@@ -53,7 +57,8 @@ size_t utf8_clean(char *text, size_t length);
 /* As utf8_clean, but keeps newlines. */
 size_t utf8_clean_lines(char *text, size_t length);
 
-/* Prints as fprintf does, cleaned by utf8_clean. Newlines at both ends of `format` stay. */
+/* Prints as fprintf does, after utf8_clean. Newlines at the beginning and the end of `format` are
+ * kept. */
 void utf8_print(FILE *stream, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The last output of a process. All zero: no output so far. */
@@ -67,5 +72,5 @@ struct tail {
 /* Appends the text and keeps the last TAIL_MAX bytes. */
 void tail_append(struct tail *tail, const char *text, size_t length);
 
-/* Makes one line of all: '|' for a newline, a blank for any other control character. */
+/* Makes a single line of the text: '|' replaces a newline, a blank any other control character. */
 void tail_join(struct tail *tail);

@@ -1,9 +1,8 @@
-/* The algorithm that a search found for a configuration, with the search's own results: enough to
- * run the configuration again without a search. Plain data.
+/* The algorithm that a search found for a configuration, with the results of the search. With it
+ * the configuration can run again without a search. Plain data.
  *
- * Valid for one configuration, one model of device and one version of its library and driver: names
- * of algorithms mean nothing elsewhere. A worker that gets an algorithm checks that its kernels are
- * the same. */
+ * An algorithm is valid for one configuration, one device model and one version of library and
+ * driver. A worker that receives an algorithm checks that its kernels are still the same. */
 #pragma once
 
 #include <stdbool.h>
@@ -35,7 +34,7 @@ extern const char algorithm_searched[];
 void algorithm_init(struct algorithm *algorithm);
 bool algorithm_is_known(const struct algorithm *algorithm);
 
-/* Sets *algorithm to that of a measured row, if a search found it in this or in an earlier row.
- * False for any other row: all members are missing. */
+/* Sets *algorithm to the algorithm of a measured row, if a search for this or for an earlier row
+ * found it. False for other rows, for which all members become missing. */
 bool algorithm_of_record(const struct record *record, struct algorithm *algorithm);
 void algorithm_into_record(const struct algorithm *algorithm, struct record *record);

@@ -1,5 +1,5 @@
-/* Chips of one vendor by compute capability, and their theoretical roofs. One table for `roofsweep
- * --list chips` and for workers. Const data and pure functions. */
+/* NVIDIA's chips by compute capability, and their theoretical roofs, for `roofsweep --list chips`
+ * and for workers. Const data and pure functions. */
 #pragma once
 
 #include "model/workload.h"
@@ -7,19 +7,20 @@
 struct chip {
     const char *architecture; /* "Hopper" */
     int capability;           /* 10 major + minor */
-    double l1_bytes;          /* byte per SM, shared memory included */
+    double l1_bytes;          /* byte per SM, including shared memory */
     double onchip_read;       /* byte per clock and SM, of L1 and of shared memory */
-    double l2_read;           /* byte per clock, the whole chip; NaN: unknown */
-    /* Fused multiply-adds per clock and SM; 0: no such units, NaN: unknown. */
+    double l2_read;           /* byte per clock of the whole chip; NaN: unknown */
+    /* Fused multiply-adds per clock and SM, by precision; 0: no units, NaN: unknown. */
     double vector[PRECISION_COUNT], tensor[PRECISION_COUNT];
-    const char *model; /* words in the product's name; NULL: all products of the capability */
+    const char *model; /* words in the name of the product; NULL: all products of the capability */
 };
 /* Iterates over the rows: NULL gives the first row, the last row gives NULL. */
 const struct chip *chip_next(const struct chip *chip);
-/* `name` is the product's name in CUDA, "NVIDIA L40S". If no row fits, all figures are unknown. */
+/* `name` is the product's name in CUDA, such as "NVIDIA L40S". If no row fits, all numbers of the
+ * result are unknown. */
 const struct chip *chip_find(int capability, const char *name);
 
-/* Products by their CUDA names, whole chips at boost clocks. */
+/* Products by their CUDA names, with the numbers of a whole chip at its boost clock. */
 struct chip_product {
     const char *name;
     int capability, multiprocessors;
@@ -27,7 +28,7 @@ struct chip_product {
 };
 const struct chip_product *chip_product_next(const struct chip_product *product); /* as chip_next */
 
-/* Theoretical roofs at nominal clocks; NaN: unknown, or no such units. */
+/* Theoretical roofs at nominal clocks; NaN: unknown, or the chip has no such units. */
 struct theory {
     double clock, memory_clock;                              /* s-1 */
     double bandwidth[LEVEL_COUNT];                           /* byte s-1; caches: reads */

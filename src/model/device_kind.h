@@ -1,11 +1,10 @@
-/* Kinds of devices, one const table: worker program, and properties for the ranks. `struct
- * device.kind` is a name in this table. Decisions depend on the row, never on the name.
+/* Kinds of devices, in one const table: the worker program, and properties that ranks need. `struct
+ * device.kind` is a name in this table. Code depends on the properties of a kind, never on its
+ * name.
  *
  * A new kind is a row here (and DEVICE_KINDS), its name in the long name of device_kind (device.c),
- * a folder src/worker/NAME/ that defines a struct device_ops, and its program in CMakeLists.txt.
- * The row determines the words of `device =` and --device, the order of `auto`, the check for two
- * ranks on one device and the roofs of a node. Workloads list their implementations for the kind in
- * their own files. */
+ * a folder src/worker/NAME/ that defines a struct device_ops, and a program in CMakeLists.txt. Each
+ * workload lists its implementations for the kind in its file. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,22 +12,21 @@
 struct device_kind {
     const char *name;   /* in manifest, options and struct device.kind */
     const char *worker; /* program in roofsweep's folder */
-    const char *noun;   /* a device in messages */
+    const char *noun;   /* word for a device of this kind in messages */
     /* Two ranks must not share a device: they would disturb each other's times. */
     bool exclusive;
-    /* A rank with several devices takes the one with its own number among the node's ranks.
-     * Otherwise the device is the rank's cores. */
+    /* Devices have numbers: rank i of a node takes device i of those that it sees. Otherwise the
+     * device is the rank's cores. */
     bool numbered;
-    /* Devices of a node share memory during rows: bandwidth roofs measured together take
-     * precedence. */
+    /* Devices of a node share memory: bandwidth roofs measured together are preferred. */
     bool shares_memory;
-    /* Hardware counters exist, so a refusal deserves a warning. */
+    /* Devices have hardware counters: warn if these cannot be read. */
     bool has_counters;
-    /* The host enqueues grids of blocks; driver and profiler report them. */
+    /* The host enqueues kernels as grids of blocks, which driver and profiler report. */
     bool accelerator;
-    /* The clock falls for a while under heavy load: compute roofs get time to settle. */
+    /* The clock falls under heavy load until it settles: compute roofs have a sustained value. */
     bool clock_settles;
-    /* Adaptive rule (struct measure_settings) of manifests without `iterations` and `stop`, for
+    /* Adaptive rule (struct measure_settings) for manifests without `iterations` and `stop`, on
      * devices that other work disturbs; 0: the default number of iterations. */
     double stop, min_time, max_time;
 };
@@ -37,10 +35,10 @@ struct device_kind {
 enum { DEVICE_KINDS = 2 };
 extern const struct device_kind device_kinds[DEVICE_KINDS];
 
-/* NULL: a name of a newer version. */
+/* NULL: no such kind, for example because a newer version wrote the name. */
 const struct device_kind *device_kind_find(const char *name);
 
-/* The kind for an index into device_kind_words; NULL (any kind) for DEVICE_AUTO. */
+/* The kind for an index into device_kind_words. NULL for DEVICE_AUTO: any kind. */
 enum { DEVICE_AUTO = 0 };
 const struct device_kind *device_kind_chosen(int choice);
 /* "auto" and the names, NULL-terminated. */

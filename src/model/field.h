@@ -1,5 +1,6 @@
-/* Field tables. A const table describes a struct once: its JSON (protocol, journal), its NetCDF
- * variables and their descriptions (docs/file-format.md). A new quantity is a member and a row.
+/* Field tables. A const table describes the members of a struct. From it follow the JSON form
+ * (protocol, journal), the NetCDF variables, and their descriptions in docs/file-format.md. A new
+ * quantity is a member and a row of the table.
  *
  * A missing value is NaN, FIELD_MISSING for integers, "" for text. JSON omits missing values;
  * NetCDF has the fill value. Missing is never 0. */
@@ -22,7 +23,7 @@
 enum field_type {
     FIELD_TEXT,    /* char[size], NUL-terminated */
     FIELD_INTEGER, /* int64_t */
-    /* Quantities from here to FIELD_TIME_PARTS: fields_check checks them. */
+    /* fields_check checks the types from here to FIELD_TIME_PARTS. */
     FIELD_DOUBLE,     /* double */
     FIELD_LEVELS,     /* double[LEVEL_COUNT]; in JSON an object by level */
     FIELD_PRECISIONS, /* double[PRECISION_COUNT]; in JSON an object by precision */
@@ -33,8 +34,8 @@ enum field_type {
     FIELD_FLAG,       /* int64_t, index into flags */
     FIELD_OUTCOME,    /* struct outcome with the words `flags`; in JSON and NetCDF a text */
     FIELD_WORD,       /* struct word, in JSON and NetCDF a text */
-    FIELD_SAMPLES,    /* double[] of the longest row's length; NetCDF alone */
-    FIELD_ROUNDS      /* double[ROUNDS_MAX]; NetCDF alone */
+    FIELD_SAMPLES,    /* double[] as long as the longest row's samples; only in NetCDF */
+    FIELD_ROUNDS      /* double[ROUNDS_MAX]; only in NetCDF */
 };
 
 /* Health of a device as its driver reports it, with the names in the file. */
@@ -77,12 +78,12 @@ enum health {
     HEALTH_LIST(ROW) HEALTH_COUNT
 #undef ROW
 };
-extern const char *const field_no_yes[]; /* of a flag; NULL-terminated */
+extern const char *const field_no_yes[]; /* meanings of a flag: "no", "yes", NULL */
 extern const char *const health_name[HEALTH_COUNT];
 /* Parts of a row's wall time, in the order of the file. */
 enum wall_part {
     PART_PREPARE,       /* memory, inputs, algorithms without a search */
-    PART_SEARCH_BUILD,  /* make and identify the candidates of a search */
+    PART_SEARCH_BUILD,  /* build and identify the candidates of a search */
     PART_SEARCH_RUN,    /* time the candidates */
     PART_SEARCH_VERIFY, /* replace a wrong or inaccurate algorithm */
     PART_VERIFY,        /* reference, run and comparison */
@@ -94,34 +95,36 @@ enum wall_part {
 };
 extern const char *const wall_part_name[PART_COUNT];
 
-/* Parts of an iteration's time, which add up to it. */
+/* Parts of the time of an iteration, which add up to this time. */
 enum time_part {
     TIME_GAPS,       /* no kernel runs */
     TIME_FEW_BLOCKS, /* multiprocessors without a block, in kernels without a full wave */
-    /* the same in kernels of a wave or more: last wave, start and end, blocks of unequal length */
+    /* multiprocessors without a block in other kernels: in the last wave, at start and end, or
+     * because blocks take unequal times */
     TIME_IDLE_MULTIPROCESSORS,
-    /* Multiprocessors with a block: issue slots with an instruction, and why the other slots have
-     * none. */
+    /* Multiprocessors with a block: issue slots that issue an instruction; then the reasons why
+     * other slots do not. */
     TIME_ISSUING,
     TIME_MEMORY_LATENCY, /* global memory, from L1 to device memory */
     TIME_MEMORY_QUEUES,  /* queues to L1, shared memory and textures */
     TIME_MATH_PIPE,
     TIME_BARRIER,
-    TIME_DEPENDENCY, /* the result of the instruction before, or shared memory */
+    TIME_DEPENDENCY, /* wait for the instruction before, or for shared memory */
     TIME_INSTRUCTION_FETCH,
     TIME_OTHER,
-    /* kernels without activities, which counters = causes divides; on CPUs threads that ran below
+    /* kernels whose activities were not counted (counters = causes); on CPUs threads that ran below
      * their roofs */
     TIME_INSIDE_KERNELS,
     /* CPUs */
     TIME_IDLE_THREADS,  /* threads that had nothing to do */
-    TIME_OFF_PROCESSOR, /* threads that were ready */
+    TIME_OFF_PROCESSOR, /* threads that waited for a core */
     TIME_AT_ROOF,       /* time of the work at its nearest roof */
     TIME_PART_COUNT
 };
 extern const char *const time_part_name[TIME_PART_COUNT];
 
-/* A word of a table, by its index. A word that only another version knows is kept as text. */
+/* A word of a table, stored as its index. A word that is not in the table, because another version
+ * wrote it, is stored as text. */
 struct word {
     int64_t index; /* index into the table, WORD_OTHER or FIELD_MISSING */
     char other[32];
@@ -139,7 +142,7 @@ enum field_origin {
     FIELD_MODELLED /* from a model, a specification or a setting */
 };
 
-/* Condition for the variable to be in a result file. */
+/* Condition under which a result file has the variable. */
 enum field_presence {
     PRESENT_IF_KNOWN, /* some row has a value */
     PRESENT_ALWAYS,   /* in every file */
@@ -153,24 +156,24 @@ struct field {
     enum field_type type;
     size_t offset, size;
     const char
-        *units; /* udunits; "1" for counts, flags and text. fields_check bounds values by it */
-    const char *long_name; /* a reader must understand it without the name */
+        *units; /* udunits; "1" for counts, flags and text. fields_check has limits for each */
+    const char *long_name; /* must be understood without the name */
     const char *comment;   /* additional explanation; NULL: none */
     enum field_origin origin;
     enum field_presence presence;
     /* NULL-terminated, without spaces. FIELD_FLAG: meanings. FIELD_INTEGER: names of the bits from
      * the lowest on; NULL: no bit mask. */
     const char *const *flags;
-    bool flags_known;   /* FIELD_FLAG: never missing, or with a word for missing */
+    bool flags_known;   /* FIELD_FLAG: never missing, or a word means "missing" */
     word_of *words;     /* FIELD_WORD */
-    double least, most; /* narrower bounds than the unit's; 0: the unit's */
-    bool beyond_row;    /* a time that may exceed the row's wall_time */
+    double least, most; /* limits, narrower than those of the unit; 0: those of the unit */
+    bool beyond_row;    /* this time may exceed the wall_time of the row */
 };
 
 /* s: longest time, thirty years, and shortest time of an iteration. */
 #define FIELD_SECONDS_MAX   1e9
 #define FIELD_ITERATION_MIN 1e-9
-/* Lowest measured rate, byte s-1 or s-1, because a rate of 0 would make times infinite. */
+/* Least value of a measured rate (byte s-1 or s-1). A rate of 0 would make times infinite. */
 #define FIELD_RATE .least = 1
 
 /* Rows of a table. Designators such as .comment, .origin and .presence may follow the long name. */
@@ -196,18 +199,18 @@ struct field {
 #define FIELD_OF_WORDS(structure, member, shown_as, of_words, ...)                                 \
     FIELD_ROW(structure, member, shown_as, FIELD_WORD, "1", __VA_ARGS__, .words = of_words)
 
-/* Number and names of the elements of a field of several numbers. */
+/* Number and names of the elements, for a field of several numbers. */
 size_t field_elements(const struct field *field);
 const char *field_element_name(const struct field *field, size_t i);
 
 /* Sets every field to missing. A row whose name is NULL ends the table. */
 void fields_clear(const struct field *table, void *structure);
 
-/* True for an array if all elements are missing. */
+/* An array is missing if all its elements are. */
 bool field_is_missing(const struct field *field, const void *structure);
 
-/* Replaces bytes that are no valid UTF-8 by '?', because libraries and users write anything and
- * JSON allows UTF-8 only. NULL for "". The caller owns the reference. */
+/* Returns a JSON string; NULL for "". Bytes that are not valid UTF-8, which texts of libraries and
+ * users may contain, become '?'. The caller owns the reference. */
 json_t *text_encode(const char *text);
 
 /* The caller owns the reference. */
@@ -217,14 +220,15 @@ json_t *fields_encode(const struct field *table, const void *structure);
  * counts. STATUS_SYSTEM: no object, or a value of a wrong type. */
 enum status fields_decode(const struct field *table, struct json_text object, void *structure,
                           struct error *error);
-/* Decodes one member, for callers that also read other members of the object. `*next` starts as
- * `table`. Members mostly come in the table's order, so the search continues at `*next`. */
+/* Decodes one member, for callers that also read other members of the object. Set *next to `table`
+ * before the first call. The search for the name begins at *next, because members are mostly in the
+ * order of the table. */
 enum status field_decode(const struct field *table, const struct field **next,
                          struct json_text name, struct json_text value, void *structure,
                          struct error *error);
 
-/* STATUS_SYSTEM, with the field's name: a quantity is beyond the bounds of its unit or field, so
- * that nobody can have measured it. */
+/* STATUS_SYSTEM, with the name of the field: a quantity is beyond the limits of its unit or field,
+ * so that nobody can have measured it. */
 enum status fields_check(const struct field *table, const void *structure, struct error *error);
-/* Checks one number against the bounds of a field. */
+/* As fields_check, for one number. */
 enum status field_check_number(const struct field *field, double value, struct error *error);

@@ -1,8 +1,8 @@
-/* Inputs that device and reference compute alike: element `index` of a tensor is a pure function of
- * the seed, so the reference needs no copy from the device. Values are k * 2^(exponent -
- * significand + 1) with a uniform signed integer k of `significand` bits. They are exact in the
- * tested precision and have full mantissas, because zeros and round numbers draw less power and so
- * run faster than real data. */
+/* Inputs of workloads. Each element is a pure function of seed, tensor and index, so device and
+ * reference compute the same inputs without a copy. Values are k * 2^(exponent - significand + 1),
+ * where k is a uniform signed integer of `significand` bits. They are exact in the tested precision
+ * and use the whole mantissa: zeros and round numbers would draw less power, and so run faster than
+ * real data. */
 #pragma once
 
 #include <stdint.h>
@@ -13,9 +13,9 @@
 #define FILL_FUNCTION static inline
 #endif
 
-/* Roles of a workload's tensors. In backward passes the input TENSOR_OUTPUT is the gradient of the
- * output, and results are gradients of their roles. UPDATED tensors are results of a training step.
- * Append new roles: input values depend on the role's number. */
+/* Roles of a workload's tensors. In a backward pass TENSOR_OUTPUT is an input, the gradient of the
+ * output, and a result is the gradient of the tensor with its role. Tensors ..._UPDATED are results
+ * of a training step. Append new roles, because input values depend on the number of the role. */
 enum tensor {
     TENSOR_INPUT,
     TENSOR_WEIGHT,
@@ -34,7 +34,7 @@ struct fill {
     double unit;     /* value of k = 1 */
 };
 
-/* SplitMix64's output function (Steele, Lea, Flood 2014). */
+/* The output function of SplitMix64 (Steele, Lea, Flood 2014). */
 FILL_FUNCTION uint64_t fill_mix(uint64_t z)
 {
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;

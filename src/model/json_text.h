@@ -1,6 +1,7 @@
-/* Reads JSON in place, without a tree, because a journal may hold 100,000 records. A value is a
- * slice of a text that the caller keeps. Looks only for brackets and quotes to find the end of a
- * value, so skipped values are not checked. Never reads beyond the text. */
+/* Reads JSON in place, without building a tree, because a journal may have 100,000 records. A value
+ * is a slice of a text that the caller keeps. To find the end of a value, these functions look only
+ * for brackets and quotes, so values that nobody reads are not checked. They never read beyond the
+ * text. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +13,7 @@ struct json_text {
     size_t length;  /* bytes, without blanks around the value */
 };
 
-/* Slice of a whole text that ends with NUL. */
+/* Returns the slice of a whole NUL-terminated text. */
 struct json_text json_text_of(const char *text);
 
 /* Iterates over the members of an object or the elements of an array. */
@@ -27,17 +28,17 @@ struct json_reader json_reader_array(struct json_text value);
  * end and for a broken text. */
 bool json_reader_next(struct json_reader *reader, struct json_text *name, struct json_text *value);
 
-/* Returns the last member with this name, which must not need escapes; no value if absent or if the
- * object is broken. */
+/* Returns the last member with this name, or no value if there is none or the object is broken. The
+ * name must not need escapes. */
 struct json_text json_member(struct json_text object, const char *name);
 
 /* Compares a value with a string that is not empty and needs no escapes. */
 bool json_text_is(struct json_text value, const char *string);
 
-/* False unless the value is a number; an integer must be without fraction and fit 64 bits. */
+/* False: the value is no number, or for an integer, it has a fraction or more than 64 bits. */
 bool json_text_number(struct json_text value, double *number);
 bool json_text_integer(struct json_text value, int64_t *number);
 
-/* Copies a string of at most `size` bytes with its NUL; cuts longer ones between characters. False:
- * no string, or not UTF-8. */
+/* Copies a string into `size` bytes, including the NUL; cuts a longer string between characters.
+ * False: the value is no string, or not UTF-8. */
 bool json_text_string(struct json_text value, char *string, size_t size);

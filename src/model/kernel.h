@@ -1,5 +1,5 @@
-/* Kernels and launches of a trace. This file does without JSON, because the library that is
- * injected into programs uses it, too. */
+/* Kernels and launches of a trace. The library that roofsweep injects into programs uses this file,
+ * so it must not depend on JSON. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,8 +12,8 @@ enum { KERNEL_NAME_MAX = 1024 };
 
 /* Utilisation of units by a kernel, and states of its threads. Stalls have the vendor's names. */
 enum activity {
-    /* Fractions of the peak. DRAM and L2: over the kernel's traced time. Units of a multiprocessor:
-     * while the multiprocessor is active. */
+    /* Fractions of the unit's peak: for DRAM and L2 in the kernel's traced time, for units of a
+     * multiprocessor in the time in which it is active. */
     ACTIVITY_DRAM,
     ACTIVITY_L2,
     ACTIVITY_DATA_PIPE, /* L1 and shared memory */
@@ -42,25 +42,26 @@ enum activity {
     ACTIVITY_STALL_SLEEPING,
     ACTIVITY_STALL_TEX_THROTTLE,
     ACTIVITY_STALL_WAIT,
-    ACTIVITY_WAITS,                               /* states from here on are not stalls */
-    ACTIVITY_STALL_NOT_SELECTED = ACTIVITY_WAITS, /* another thread issued */
+    ACTIVITY_WAITS,                               /* the states that follow are no stalls */
+    ACTIVITY_STALL_NOT_SELECTED = ACTIVITY_WAITS, /* ready, but another thread issued */
     ACTIVITY_STALL_SELECTED,                      /* the thread issued */
     ACTIVITY_COUNT
 };
 extern const char *const activity_name[ACTIVITY_COUNT + 1]; /* ends with NULL */
 
-/* A distinct kernel of a record: name, grid, block and resources. On a CPU, an OpenMP region. */
+/* A distinct kernel of a record; on a CPU an OpenMP region. Launches with equal name, grid, block
+ * and resources are the same kernel. */
 struct kernel {
     char name[KERNEL_NAME_MAX]; /* demangled, cut at the end if longer */
     int64_t count;              /* launches in one iteration */
-    double time;                /* s, trace run: all launches of one iteration together */
+    double time;                /* s, sum over the launches of one traced iteration */
     int64_t grid_x, grid_y, grid_z, block_x, block_y, block_z;
     int64_t registers;                     /* per thread */
     int64_t static_shared, dynamic_shared; /* byte, per block */
     int64_t cluster;                       /* blocks of a cluster; 1: no clusters */
     int64_t resident;                      /* largest number of blocks on the device at a time */
     int64_t resident_limit;                /* bits: limits of `resident`, see kernel_limit_name */
-    /* all launches of one iteration together, each counted separately; missing unless requested */
+    /* sums over the launches of one iteration, each counted alone; missing unless requested */
     double flops_counted;
     double bytes_counted[LEVEL_COUNT];
     double activity[ACTIVITY_COUNT]; /* mean over launches; missing unless requested */
@@ -72,13 +73,13 @@ bool kernel_same(const struct kernel *a, const struct kernel *b);
 
 struct launch {
     uint64_t start, end;  /* ns, on the device */
-    uint32_t correlation; /* the profiler's number of the call, rising */
+    uint32_t correlation; /* number of the call, given by the profiler in rising order */
     size_t kernel;        /* index of the kernel */
     uint64_t graph_node;  /* 0: launched without a graph */
 };
 
-/* Sorts by call. A profiler delivers launches as they end, on any stream. */
+/* Sorts by the call that launched. (A profiler delivers launches in the order of their ends.) */
 void launches_sort(struct launch *launches, size_t count);
 
-/* s during which at least one kernel runs; kernels that overlap count once. Sorts by start. */
+/* Returns the time, in s, in which at least one kernel runs. Sorts the launches by start. */
 double launches_busy_time(struct launch *launches, size_t count);

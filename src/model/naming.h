@@ -1,6 +1,7 @@
-/* Short names of configurations: label, the name in the label's list, and the parameters that
- * differ within label, name and workload: "batch precision=fp16", "resnet stem precision=fp16". The
- * first label that is not the workload's name counts, and the first name.
+/* Short names of configurations, such as "batch precision=fp16" or "resnet stem precision=fp16". A
+ * short name has the label, the name in the list of that label, and the parameters that differ
+ * between configurations with the same label, name and workload. If there are several labels, it is
+ * the first one that is not the name of the workload; if there are several names, it is the first.
  *
  * Add all configurations of a table, then format each. */
 #pragma once
@@ -14,9 +15,9 @@ struct naming;
 struct naming *naming_create(void);         /* NULL: no memory */
 void naming_destroy(struct naming *naming); /* takes NULL */
 
-/* `label` has labels separated by spaces. `listed` has rows of lists, "LABEL:PLACE NAME xCOUNT",
- * separated by "; "; a row without a name has one space; NULL: none. Ignores a configuration
- * without a workload. False: no memory. */
+/* `label` has labels, separated by spaces. `listed` has lines of lists, "LABEL:PLACE NAME xCOUNT",
+ * separated by "; "; NULL: none. (Without a name there is only one space between PLACE and xCOUNT.)
+ * A configuration without a workload is ignored. False: no memory. */
 bool naming_add(struct naming *naming, const char *label, const char *listed,
                 const struct config *config);
 

@@ -1,5 +1,5 @@
-/* Outcome of optional work: a code for the program and a reason for people. The text form is WORD
- * or "WORD: REASON". Plain data. */
+/* Outcome of work that may be impossible, such as reading counters: a code for the program and a
+ * reason for people. As text it is "WORD" or "WORD: REASON". Plain data. */
 #pragma once
 
 #include <stdbool.h>
@@ -29,11 +29,11 @@ extern const char *const counted_word[]; /* ends with NULL */
 void outcome_set(struct outcome *outcome, int64_t code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Copies `whole`, but cuts the reason at its first ';': the rest is advice that is the same for all
- * rows. */
+/* Copies `whole` without the part of the reason after the first ';', which is advice that is equal
+ * for all rows. */
 void outcome_set_brief(struct outcome *outcome, const struct outcome *whole);
 
-/* "": missing. */
+/* Writes the text form; "" if the outcome is missing. */
 void outcome_format(const struct outcome *outcome, const char *const *words,
                     char text[OUTCOME_TEXT]);
 

@@ -1,5 +1,5 @@
-/* Parameters of workloads: kind, range and words; values as text and back. Const data and pure
- * functions. */
+/* Parameters of workloads: their kinds, ranges and words, and conversion of values from and to
+ * text. Const data and pure functions. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,12 +11,13 @@
 enum parameter_kind {
     PARAMETER_INTEGER, /* value.first */
     PARAMETER_EXTENT,  /* "3" or "3x5": value.first rows, value.second columns */
-    PARAMETER_STEP,    /* as an extent; in files one number unless rows have two */
+    PARAMETER_STEP,    /* as an extent, but files have a second variable only if it differs */
     PARAMETER_PADDING, /* "same", "valid", "1", "1x0" or "1:2x0:1" with pixels before and after */
     PARAMETER_WORD,    /* value.first is the index into words */
     PARAMETER_TEXT     /* value.text: free text, UTF-8 without control characters and tabs */
 };
-/* value.first of rows and value.second of columns are one of these, or padding_sides. */
+/* For PARAMETER_PADDING value.first (rows) and value.second (columns) are one of these, or made by
+ * padding_sides. */
 enum { PADDING_SAME = -1, PADDING_VALID = -2 };
 static inline int64_t padding_sides(int64_t before, int64_t after)
 {
@@ -31,7 +32,8 @@ static inline int64_t padding_after(int64_t sides)
     return sides >> 32;
 }
 
-/* Parameters that several workloads share and other rooms need. */
+/* Roles of parameters that several workloads have and that code outside of the workload's file
+ * reads. */
 enum parameter_role {
     ROLE_NONE,
     ROLE_CACHE,          /* words: workload_caches */
@@ -45,14 +47,14 @@ enum parameter_role {
 struct parameter {
     const char *name;
     enum parameter_kind kind;
-    bool series;              /* combined with every shape, whatever `vary` says */
+    bool series;              /* combined with every shape, independent of `vary` */
     int64_t minimum, maximum; /* inclusive limits of a number, or of the bytes of a text */
     const char *const *words; /* NULL-terminated; for PARAMETER_WORD only */
     const char *initial;      /* default, as in a manifest */
     enum parameter_role role;
-    /* Added after results existed. The canonical text omits the default, so older configurations
-     * keep their text and hash. The default is the behaviour before the parameter existed and never
-     * changes. */
+    /* The parameter was added when result files already existed. The canonical text omits its
+     * default, so that earlier configurations keep their text and hash. The default is how the
+     * workload worked without the parameter, and never changes. */
     bool later;
     const char *help; /* one line for --list, with the unit */
     /* Member of the workload's shape that config_shape sets: offset and size in bytes, 0: none. A
@@ -75,16 +77,16 @@ struct value {
 };
 bool value_equal(const struct value *a, const struct value *b);
 
-/* Converts text to value and back by kind, range and words. STATUS_USAGE names the allowed values.
- * Free text may be bare or in double quotes with the escapes \" and \\. Formatting quotes a text
- * that is empty or has characters other than letters, digits and -_./:+@%. */
+/* Convert a value from and to text. STATUS_USAGE: the value is not allowed; the error names the
+ * allowed ones. Free text may be in double quotes, with the escapes \" and \\. parameter_format
+ * adds quotes if the text is empty or has characters other than letters, digits and -_./:+@%. */
 enum status parameter_parse(const struct parameter *parameter, const char *text,
                             struct value *value, struct error *error);
 void parameter_format(const struct parameter *parameter, struct value value,
                       char text[WORKLOAD_VALUE_TEXT]);
 
-/* Macros for rows of parameter tables, for rows that workloads share, and for the table in struct
- * workload. */
+/* Macros for rows of parameter tables, for rows that several workloads have, and for the table in
+ * struct workload. */
 #define WORKLOAD_ROW(...)                                                                          \
     {                                                                                              \
         __VA_ARGS__                                                                                \
@@ -102,7 +104,7 @@ void parameter_format(const struct parameter *parameter, struct value value,
                  .help = __VA_ARGS__)
 #define WORKLOAD_SERIES(name, words, initial, ...)                                                 \
     WORKLOAD_WORDS(name, words, initial, ROLE_NONE, __VA_ARGS__)
-/* Rows with `later`. */
+/* Rows whose `later` is true. */
 #define WORKLOAD_LATER_INTEGER(name, minimum, maximum, initial, ...)                               \
     WORKLOAD_ROW(name, PARAMETER_INTEGER, false, minimum, maximum, NULL, initial, ROLE_NONE, true, \
                  .help = __VA_ARGS__)

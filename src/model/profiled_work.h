@@ -1,11 +1,11 @@
-/* Work to trace or count. Its owner repeats it on request, so a profiler never saves and restores
- * memory. Plain data. */
+/* Work that a profiler traces or counts. The profiler calls these functions to repeat the work, so
+ * it need not save and restore memory. Plain data. */
 #pragma once
 
 #include "base/status.h"
 
-/* Both functions leave the device idle. `prepare` determines the contents of the caches before
- * `run`. */
+/* `prepare` and `run` leave the device idle. `prepare` brings the caches into the state that `run`
+ * expects. */
 struct profiled_work {
     enum status (*prepare)(void *argument, struct error *error); /* neither counted nor traced */
     enum status (*run)(void *argument, struct error *error);

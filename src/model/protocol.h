@@ -1,4 +1,4 @@
-/* Requests and replies between a rank and its worker: one JSON object per line, in both directions.
+/* Requests of a rank to its worker, and replies of the worker: one JSON object per line.
  *
  *   Requests (a worker can be run by hand: echo '{"op":"describe"}' | roofsweep-worker-cpu):
  *     {"op":"devices"}                                  -> {"reply":"devices","count":2,
@@ -27,31 +27,34 @@
  * - devices: counts the devices. `addresses` has their PCI addresses if they have any: domain x
  *   65536 + bus x 256 + device.
  * - describe: opens the device and, unless "counters" is "off", tries its counters. A second
- *   describe reports the health at that moment as health_end. A worker with --watch answers
- *   describe alone.
+ *   describe reports the health at that moment as health_end. A worker with --watch answers only
+ *   describe.
  * - tune: finds the fastest variant of each roof; with "prove" tries the counters, too.
  * - roof: measures a tuned roof from `start` on (s since the epoch; 0: at once). "sustained" also
- *   measures a compute roof once the clock has settled; "only_sustained" omits the burst. "energy"
- * also repeats the work until its energy is known. "keep_busy" continues the work after the reply
- *   until the next request.
+ * measures a compute roof once the clock has settled; "only_sustained" omits the burst. "energy"
+ * also repeats the work until its energy is known. "keep_busy" continues the work after the reply,
+ * until the next request.
  * - release: frees the memory of the roofs. roofs: tune, roof for each roof alone, and release.
  * - links: needs a process that has opened no device for rows. Without `devices` it measures all
  *   devices that the process sees. Without "members" it copies between them. With "members" but no
  *   "id" it makes an id of NCCL. Each member then gets this id: it exchanges with its peer of each
  *   round, and takes part in the operations of all members.
- * - measure: measures one row. "count_later" lets the row wait, timed and traced, so that counters
- *   are collected for several rows together; the reply is then "timed". Rows without anything to
- *   count never wait, nor do rows of a device that counts them one by one.
- *   "algorithm":{"algorithm":"engine-38 k2=5",...} (model/algorithm.h) replaces the search, if that
- *   algorithm exists and has the same kernels. "folder" and "timeout" are the working directory of
- *   a program and the limit on all its runs. "row" is the row's name in warnings of the rank.
- *   From "round" 2 on the worker only times the row: the first round has its trace.
- * - count: replies with the record of the row that has waited longest. The first count of a batch
- *   counts all rows that wait.
+ * - measure: measures one row. With "count_later" a timed and traced row may wait, so that the
+ *   counters of several rows are read together; the reply is then "timed". A row does not wait if
+ *   there is nothing to count, or if the device counts rows one by one.
+ * "algorithm":{"algorithm":"engine-38 k2=5",...} (model/algorithm.h) is used instead of a search,
+ * if the algorithm still exists and has the same kernels. "folder" and "timeout" are the working
+ * directory of
+ * a program and the limit on all its runs. "row" is the name of the row, which the rank uses in
+ * warnings. From "round" 2 on the worker only times the row, because its trace is from the first
+ * round.
+ * - count: replies with the record of the row that has waited longest. The first such request
+ *   counts all waiting rows.
  *
  * A missing key has its default. The first request that needs the device opens it. A request with
- * an unknown key, an unknown word or a wrong type is refused, with the key's name and the allowed
- * values: if ignored, the mistake would measure something else. A failed request has the reply
+ * an unknown key, an unknown word or a wrong type is refused; the error names the key and the
+ * allowed values. (If the worker ignored the key, it would measure something else.) A failed
+ * request has the reply
  *   {"reply":"error","status":"device","text":"..."};
  * After the status "device" the worker ends, because its device is lost. The worker also ends at
  * the end of its input. */
@@ -69,7 +72,8 @@
 
 /* ---- settings of a measurement: [measure] of a manifest ---- */
 
-/* COUNTERS_CAUSES: as auto, and the activities of each kernel (enum activity). */
+/* COUNTERS_CAUSES: as COUNTERS_AUTO, and also counts the activities of each kernel (enum
+ * activity). */
 enum counters_choice { COUNTERS_AUTO, COUNTERS_REQUIRE, COUNTERS_OFF, COUNTERS_CAUSES };
 extern const char *const counters_words[]; /* by enum counters_choice, NULL-terminated */
 
@@ -81,22 +85,23 @@ struct measure_settings {
     double stop;    /* fraction: half the 95 % confidence interval of the median, over the median; 0
                        with a fixed number of samples */
     double min_time, max_time; /* s, limits of the adaptive rule; 0 without it */
-    bool by_kind; /* the rule of the device's kind, if it has one, replaces `iterations` */
-    int repeat;   /* number of placements of the buffers to time, at least 1 */
+    bool by_kind;              /* use the adaptive rule of the device's kind, if it has one */
+    int repeat;                /* number of placements of the buffers to time, at least 1 */
     enum counters_choice counters;
-    bool kernels; /* count each kernel separately as well */
+    bool kernels; /* also count each kernel alone */
     /* largest number of rows that are counted together; 0: as many as suit the device */
     int count_together;
     bool verify;
     bool energy; /* repeat the work until its energy per iteration is known */
 };
 
-/* Defaults: a fixed number of iterations. min_time and max_time apply only with the adaptive
- * rule. */
+/* Defaults, with a fixed number of iterations. min_time and max_time are those of the adaptive
+ * rule, which is off. */
 extern const struct measure_settings measure_default;
 enum { SEED_DEFAULT = 1 }; /* seed of the inputs */
 
-/* Environment variable of a worker: the ranks of its node, which share a quota of CPU time. */
+/* Environment variable of a worker: number of ranks of its node, which share a quota of CPU
+ * time. */
 #define NODE_RANKS_VARIABLE "ROOFSWEEP_NODE_RANKS"
 
 /* ---- requests ---- */
@@ -116,7 +121,7 @@ enum request_op {
 struct request {
     enum request_op op;
     int64_t index;                 /* describe, with measure.counters */
-    struct roof_request peaks;     /* tune, roofs: levels and precisions; roof: energy alone */
+    struct roof_request peaks;     /* tune, roofs: levels and precisions; roof: only `energy` */
     bool prove;                    /* tune, roofs: check FLOPs and bytes by hardware counters */
     int kind;                      /* roof: index into roof_kinds */
     enum roof_condition condition; /* roof */
@@ -128,8 +133,8 @@ struct request {
     struct config config;   /* measure; canonical text in JSON */
     struct measure_settings measure;
     uint64_t seed;
-    struct algorithm algorithm; /* measure: result of an earlier search; not known: search */
-    bool count_later;           /* measure: wait for REQUEST_COUNT */
+    struct algorithm algorithm; /* measure: result of an earlier search; unknown: search */
+    bool count_later;           /* measure: the row may wait for REQUEST_COUNT */
     int round;                  /* measure: round of the sweep, from 1 */
     char row[WORKLOAD_TEXT];    /* measure: name in warnings of the rank; "": none */
     /* measure, for programs alone */
@@ -137,7 +142,8 @@ struct request {
     double timeout;    /* s, limit on all runs; 0: none */
 };
 
-/* A request without keys: measure_default, all roofs, proven. */
+/* The request that a JSON object without further keys means: measure_default, all roofs, with
+ * proofs. */
 struct request request_default(enum request_op op);
 
 /* One line without its newline; the caller frees it. NULL: no memory. */
@@ -157,7 +163,8 @@ enum reply_kind {
     REPLY_ERROR
 };
 
-/* Devices that a process sees, in its order. Empty if addresses are unknown or too many. */
+/* PCI addresses of the devices that a process sees, in its order. Empty if addresses are unknown or
+ * there are too many. */
 enum { VISIBLE_MAX = 64 };
 struct visible {
     int count, address[VISIBLE_MAX];
@@ -180,8 +187,8 @@ struct reply {
 
 /* One line without its newline; the caller frees it. NULL: no memory. */
 char *reply_encode(const struct reply *reply);
-/* Ignores unknown members of records and devices, which a newer worker may send. Checks records,
- * devices and roofs (record_check, device_check, roof_check). */
+/* Ignores unknown members of records and devices, because a newer worker may send them. Checks
+ * records, devices and roofs (record_check, device_check, roof_check). */
 enum status reply_decode(const char *line, struct reply *reply, struct error *error);
 void reply_init(struct reply *reply);
 void reply_clear(struct reply *reply);

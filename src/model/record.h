@@ -29,17 +29,17 @@ struct record {
     char device_key[128]; /* struct device.key of the measuring device */
     /* outcome */
     int64_t status; /* enum record_status */
-    /* reason for a skipped or failed row; of a measured row, reason why it is unverified or without
+    /* reason why the row is skipped or failed; or why a measured row is not verified or has no
      * kernels */
     char error[2048];
     int64_t attempts;
-    int64_t round;                     /* round of the sweep from 2 on; missing: the first */
+    int64_t round;                     /* round of the sweep, 2 or more; missing: the first */
     double start_time;                 /* s since 1970-01-01T00:00:00Z */
-    double wall_time;                  /* s, all work of the worker for this configuration */
+    double wall_time;                  /* s, of all work of the worker for this configuration */
     double wall_time_part[PART_COUNT]; /* s, parts of wall_time; missing: no such part */
     char job_id[64];
     /* implementation */
-    char implementation[32]; /* resolved, never "auto" */
+    char implementation[32]; /* the one that ran, never "auto" */
     char algorithm[128];     /* name in the library */
     char math[32];           /* library's math mode, e.g. tensor-op */
     int64_t unit;            /* enum unit whose peak is the compute roof */
@@ -48,17 +48,17 @@ struct record {
                                 layout */
     /* s, time of the slower layout; missing unless the request was "auto" */
     double layout_other_time;
-    char refused_algorithms[256]; /* faster algorithms with wrong results, separated by "; " */
+    char refused_algorithms[256]; /* algorithms with wrong results, separated by "; " */
     char algorithm_id[17];        /* identity: hash of the kernels' names; "": unknown */
     char algorithm_launches[17];  /* hash of the kernels' names, grids and blocks */
-    /* "search": found by this row; "": there was nothing to search; otherwise the source of the
-     * algorithm. */
+    /* "search": a search for this row found the algorithm; "": there was no choice; other texts
+     * name the source, such as a file. */
     char algorithm_origin[48];
-    /* Search for the algorithm; missing without a search. The search times different algorithms in
-     * turn in one process. Its times compare with one another, not with time_median. */
+    /* Search for the algorithm; missing without a search. The search times algorithms in turn in
+     * one process, so its times can be compared with each other, but not with time_median. */
     int64_t search_candidates; /* timed algorithms that differ in kernels or launches */
     double search_time;        /* s, of the fastest algorithm */
-    double search_noise;       /* relative; the library's first choice wins within the noise */
+    double search_noise;       /* share of search_time; a smaller gain keeps the library's choice */
     char heuristic_algorithm[128], heuristic_id[17]; /* first choice of the library */
     double heuristic_time;                           /* s */
     char runner_up_algorithm[128], runner_up_id[17];
@@ -69,50 +69,51 @@ struct record {
     double time_median_low,
         time_median_high; /* s, confidence interval of the median, see struct stats */
     int64_t bimodal;      /* 1: two modes, see stats_two_modes; missing: too few samples */
-    /* s, one iteration within a CUDA graph of several iterations; missing for cold caches */
+    /* s, time of one iteration in a CUDA graph of several iterations; missing for cold caches */
     double graph_time;
-    /* Medians in s of one iteration in a caller's loop that ends by waiting for the device:
-     * host_time to enqueue it, caller_time until it is done. Uncertainties as stats_uncertainty. */
+    /* s of one iteration, medians over loops in which a caller enqueues iterations and then waits
+     * for the device: host_time until the loop is enqueued, caller_time until the device has
+     * finished. Uncertainties are those of stats_uncertainty. */
     double host_time, host_uncertainty, caller_time, caller_uncertainty;
-    /* time of known kernels with the idle profiler in the process, over time without; missing: the
-     * profiler was not in the process during timing */
+    /* time of test kernels with the idle profiler in the process, over their time without it;
+     * missing: the profiler was not in the process during timing */
     double profiler_ratio;
     int64_t placements;        /* number of placements of the buffers that were timed */
     int64_t samples;           /* number of timed samples */
     int64_t sample_iterations; /* iterations in each sample */
-    double timer_overhead;     /* s, time of an empty sample, contained in every sample */
+    double timer_overhead;     /* s, time of a sample without work, which every sample contains */
     int64_t host_paced;        /* 1: in some samples the device waited for the host */
-    /* adaptive rule: 1 converged, 0 stopped by max_time; missing without the rule */
+    /* with the adaptive rule: 1 converged, 0 ended by max_time; missing without the rule */
     int64_t converged;
     /* trace run */
     int64_t launches;           /* kernels in one iteration */
-    int64_t launches_in_graphs; /* of a program: launches among them by CUDA graphs */
+    int64_t launches_in_graphs; /* those of `launches` that CUDA graphs made; only for programs */
     double busy_time;           /* s during which at least one kernel ran */
-    /* s, from the start of the first kernel to the end of the last, all of them enqueued before;
-     * missing if the device waited for the host */
+    /* s, from the start of the first kernel to the end of the last, with all kernels enqueued
+     * before the start; missing if the device waited for the host */
     double trace_time;
     /* copies and fills of memory in one traced iteration of a program */
     int64_t memcpy_count, memset_count;
     double memcpy_bytes, memset_bytes; /* byte */
     double memcpy_time, memset_time;   /* s, sum of the durations */
     /* cost */
-    double flops_model, bytes_model; /* struct cost of one iteration; missing without a model */
+    double flops_model, bytes_model; /* of one iteration, struct cost; missing without a model */
     double footprint;                /* byte, struct cost.memory */
     double flops_counted;            /* by hardware counters; missing without counters */
     double bytes_counted[LEVEL_COUNT];
-    double flops_vector[PRECISION_COUNT]; /* parts of flops_counted; bf16 is counted with fp16 */
+    double flops_vector[PRECISION_COUNT]; /* parts of flops_counted; fp16 includes bf16 */
     double flops_tensor[PRECISION_COUNT];
     double bytes_read[LEVEL_COUNT], bytes_written[LEVEL_COUNT]; /* parts of bytes_counted */
-    struct outcome counters; /* enum counted, with the reason why there are no counts */
+    struct outcome counters; /* enum counted, with the reason if counts are missing */
     /* conditions during the timing run */
     double sm_clock, memory_clock; /* s-1 */
-    double sm_clock_counted;       /* s-1, cycles of the device over its own time */
+    double sm_clock_counted;       /* s-1, cycles over time, both counted by the device */
     double temperature;            /* K */
     int64_t throttle_reasons;      /* NVML's bit mask */
-    double sm_clock_free;          /* s-1, of the device awake and nearly idle */
-    /* CPUs, over the timing loop: shares of the cores' time in which threads ran, and in which they
-     * were ready but off the processor; involuntary context switches; the host's load average of
-     * the last minute. */
+    double sm_clock_free;          /* s-1, while the device is awake and nearly idle */
+    /* CPUs, in the timing loop: share of the cores' time in which threads ran; share in which
+     * threads waited for a core; load average of the host in the last minute; involuntary context
+     * switches. */
     double threads_running, threads_waiting, host_load;
     int64_t involuntary_switches;
     char other_processes[256]; /* names of processes that used the device; "none"; "": unknown */
@@ -123,15 +124,15 @@ struct record {
     double idle_power;          /* W, mean of the awake idle device */
     /* verification */
     double verify_error;     /* ||out - ref|| / ||ref|| over the compared elements */
-    double verify_tolerance; /* largest error of a right result */
-    /* Errors of the worst element, over the larger of that element and the root mean square of all.
-     */
+    double verify_tolerance; /* largest verify_error of a result that is not wrong */
+    /* error of the worst element, over the larger of that element and the root mean square of
+     * all */
     double verify_element_error, verify_element_tolerance;
     /* For an inaccurate result: its error, the error of one rounding, and the fastest accurate
-     * algorithm if others were tried. "": accurate, or not compared. */
+     * algorithm if other algorithms were tried. "": accurate, or not compared. */
     char accuracy[512];
     int64_t verify_elements; /* elements compared; missing without a comparison */
-    /* device_ops.hash, hexadecimal; "varies": iterations or rounds differ in their bits */
+    /* device_ops.hash, hexadecimal; "varies": results of iterations or rounds differ in bits */
     char output_hash[17];
 
     /* Parts of variable length; owned, freed by record_clear. */
@@ -139,8 +140,8 @@ struct record {
     size_t sample_count;
     struct kernel *kernels;
     size_t kernel_count;
-    /* Not part of the record: result of an earlier search, which the caller offers to the function
-     * that prepares the row. The caller then sets the pointer to NULL. Not owned; NULL: none. */
+    /* Not part of the record: an algorithm of an earlier search, which the caller offers to the
+     * function that prepares the row, and then sets to NULL. Not owned; NULL: none. */
     const struct algorithm *offer;
 };
 
@@ -148,38 +149,39 @@ extern const struct field record_fields[]; /* members up to output_hash */
 extern const struct field kernel_fields[];
 extern const char *const record_status_name[]; /* "measured", "skipped", "failed", NULL */
 
-/* Sets all members to missing, without samples and kernels. For memory that holds no record. */
+/* Sets all members to missing, and frees nothing: for memory that does not yet hold a record. */
 void record_init(struct record *record);
 /* Frees the arrays and sets all members to missing. */
 void record_clear(struct record *record);
 /* Sets the configuration with its text, hash and modelled cost. */
 void record_set_config(struct record *record, const struct config *config);
-/* Sets layout_chosen to the requested layout; "" for "auto" or without a layout. */
+/* Sets layout_chosen to the requested layout; to "" for "auto", or if the workload has no
+ * layout. */
 void record_set_layout(struct record *record, const struct config *config);
-/* Replaces the kernels by a copy of these. STATUS_SYSTEM: no memory. */
+/* Replaces the kernels of the record by a copy of `kernels`. STATUS_SYSTEM: no memory. */
 enum status record_set_kernels(struct record *record, const struct kernel *kernels, size_t count,
                                struct error *error);
-/* Sets FLOPs and bytes of one iteration: by unit and precision, by level, and their sums. Vector
- * FLOPs of fp16 and bf16 count together, as fp16. NaN: missing. */
+/* Sets counted FLOPs (by unit and precision) and bytes (by level) of one iteration, and their sums.
+ * Vector FLOPs of bf16 are contained in those of fp16. NaN: missing. */
 void record_set_quantities(struct record *record, const double values[QUANTITY_COUNT]);
 /* Adds seconds to a part of the wall time. */
 void record_add_part(struct record *record, enum wall_part part, double seconds);
-/* Adds to `part` what is left of `seconds` after all parts. */
+/* Adds `seconds` less the sum of all parts to `part`. */
 void record_end_part(struct record *record, enum wall_part part, double seconds);
-/* "; 0.31 s, prepare 0.1, timing 0.21". Omits missing parts. */
+/* Writes the wall time and its known parts: "; 0.31 s, prepare 0.1, timing 0.21". */
 void record_format_parts(const struct record *record, char *text, size_t size);
 /* JSON: the fields, "sample": [s, ...] and "kernels": [{...}, ...]. The caller owns the object. */
 json_t *record_encode(const struct record *record);
 /* The JSON as text. The caller frees it; NULL: no memory. */
 char *record_print(const struct record *record);
 /* Appends device_key, job_id, attempts, round and label of `record` to the JSON text that a worker
- * printed, and `listed`, for `roofsweep-post watch`, unless it is NULL. Members that come last
- * replace the worker's. The caller frees the text; NULL: no memory. */
+ * printed, and `listed`, for `roofsweep-post watch`, unless it is NULL. When the text is parsed,
+ * appended members replace the worker's. The caller frees the result; NULL: no memory. */
 char *record_complete(const char *text, const struct record *record, const char *listed);
 /* Decodes into an initialised record, and clears it on failure. Requires a status; accepts unknown
  * configurations; computes a missing hash. */
 enum status record_decode(struct json_text object, struct record *record, struct error *error);
-/* Checks replies of workers and lines of journals. STATUS_SYSTEM, with the field's name: nobody can
- * have measured a number (fields_check), numbers contradict one another, the row's wall time or the
- * outcome, there is no configuration, or its hash is wrong. */
+/* Checks a record from a worker or a journal. STATUS_SYSTEM, with the name of the field, for four
+ * faults: a number that nobody can have measured (fields_check); numbers that contradict each
+ * other, the wall time or the outcome; no configuration; a wrong hash of the configuration. */
 enum status record_check(const struct record *record, struct error *error);

@@ -1,8 +1,9 @@
-/* References: some elements of a result in fp64, computed from the definition without a library.
+/* References: expected values of some elements of a result, in fp64, computed from the definition
+ * without a library.
  *
- * The row of each workload has a function (struct workload, member `reference`) that makes an
- * expectation from a request. Inputs come from config_fill; nothing is read from a device. The
- * model has no threads: the caller passes a loop, which may run tasks concurrently. */
+ * Each workload has a function for this (member `reference` of struct workload). Inputs come from
+ * config_fill, not from a device. These functions start no threads: the caller passes a loop, which
+ * may run tasks concurrently. */
 #pragma once
 
 #include <stdint.h>
@@ -18,23 +19,24 @@ typedef void reference_loop(int64_t count, reference_task *task, void *context);
 /* Input of a reference. Nothing is owned. */
 struct reference_request {
     const struct config *config;
-    uint64_t seed;   /* seed of the inputs and of the compared places */
+    uint64_t seed;   /* determines the inputs, and which elements are compared */
     double products; /* approximate limit on multiply-adds */
-    /* limits on the number of compared elements, regardless of cost; a smaller result is compared
-     * whole */
+    /* limits on the number of compared elements, independent of their cost; a result with fewer
+     * than `least` elements is compared whole */
     int64_t least, most;
     reference_loop *loop;
-    /* Reads a result that the device computed from these inputs, for references that start from it.
-     */
+    /* Reads elements that the device computed from these inputs, for references that start from the
+     * device's results. */
     enum status (*read)(void *context, enum tensor tensor, const int64_t *offsets, int64_t count,
                         double *values, struct error *error);
     void *context;
-    /* Computes the results that a workload's header describes (struct lstm_results) in fp64 on the
-     * device. STATUS_UNSUPPORTED: the device does not; the host has to. NULL: the host computes. */
+    /* Computes the reference on the device, in fp64: the results that the workload's header
+     * describes (struct lstm_results). STATUS_UNSUPPORTED: the device cannot, so the host must.
+     * NULL: the host computes. */
     enum status (*compute)(void *context, const void *results, struct error *error);
 };
 
-/* For people: name of a result's role, of which a backward pass computes the gradient. */
+/* Names of roles for messages. In a backward pass results are gradients of the named tensors. */
 extern const char *const tensor_name[TENSOR_COUNT];
 
 /* Compared elements of one result tensor: places and expected values. */
@@ -43,29 +45,29 @@ struct slice {
     int64_t count;
     int64_t *offsets; /* in elements, in the layout that workloads/ defines */
     double *expected;
-    /* Largest term in the sum of each element, if terms may cancel: errors are relative to it,
-     * because rounding is. NULL: errors are relative to the elements. */
+    /* Largest term in the sum of each element, if terms may cancel. Errors are then relative to
+     * this term, because rounding errors are. NULL: errors are relative to the elements. */
     double *terms;
-    /* Ends of consecutive parts whose elements have different sizes: tolerances apply to each part.
+    /* Ends of consecutive parts whose elements differ in magnitude: tolerances apply to each part.
      * NULL: the slice is one part. */
     int64_t *ends;
     size_t parts;
 };
 
-/* Errors of a result: 2-norm of the difference over that of the reference; and the worst element,
- * relative to the larger of itself and the root mean square of its part. NaN is the worst error.
- * All zero: nothing was compared. */
+/* Errors of a result. `norm` is the 2-norm of the difference over that of the reference, for the
+ * worst part. `element` is the largest error of an element, relative to the larger of that element
+ * and the root mean square of its part. NaN is the worst error. All zero: nothing was compared. */
 struct slice_errors {
     double norm;
-    enum tensor tensor; /* tensor of the worst part */
+    enum tensor tensor; /* the tensor with the worst part */
     int64_t count;
     double element;
     enum tensor element_tensor;
     int64_t offset;
     double value, expected;
 };
-/* Compares `values` at the slice's offsets, each part separately, and keeps the larger norm and the
- * worse element in *errors. */
+/* Compares `values`, the device's elements at the slice's offsets, part by part. Updates *errors if
+ * a norm or an element is worse. */
 void slice_compare(const struct slice *slice, const double *values, enum precision precision,
                    struct slice_errors *errors);
 
@@ -73,21 +75,21 @@ void slice_compare(const struct slice *slice, const double *values, enum precisi
 struct expectation {
     struct slice slices[TENSOR_COUNT];
     size_t count;
-    /* number of samples of the batch that were computed, see device_ops.run; 0: not used */
+    /* number of samples of the batch that the reference computed, see device_ops.run; 0: all */
     int64_t samples;
 };
 void expectation_clear(struct expectation *expectation); /* frees the slices */
 
-/* Adds a slice with room for `count` elements. STATUS_FAILED: no memory; the caller keeps
- * earlier slices. */
+/* Adds a slice with room for `count` elements. STATUS_FAILED: no memory; earlier slices are
+ * kept. */
 enum status expectation_add(struct expectation *expectation, enum tensor tensor, int64_t count,
                             struct slice **slice, struct error *error);
 
-/* Selects `count` places among `size` from `begin` on, a random one in each of as many equal
- * stretches, always including both ends. */
+/* Selects `count` of the `size` places from `begin` on: a random one in each of `count` equal
+ * stretches, and always both ends. */
 void places_spread(int64_t *places, int64_t count, int64_t begin, int64_t size, uint64_t seed);
 
-/* Inputs of an element: shape, made from the configuration, and tensors by role. */
+/* Input of the function that computes an element: shape of the workload, and tensors by role. */
 struct reference_inputs {
     const void *shape;
     struct fill fill[TENSOR_COUNT];
@@ -108,9 +110,8 @@ struct elements {
     double (*terms)(const struct reference_inputs *in, int64_t offset); /* see struct slice; NULL */
 };
 
-/* The reference for a result of independent elements. Splits the tensor into as many equal
- * stretches as the request affords and computes one random element of each, always including both
- * ends. */
+/* The reference for a result of independent elements. Computes as many elements as the request
+ * allows: a random one in each of as many equal stretches of the tensor, and always both ends. */
 enum status reference_elements(const struct reference_request *request, const void *shape,
                                const struct elements *elements, struct expectation *expectation,
                                struct error *error);

@@ -1,8 +1,8 @@
-/* Kinds of roofs: one const table for ranks and workers.
+/* Kinds of roofs, in one const table for ranks and workers.
  *
- * A new kind is a row in ROOF_LIST and its variants in each device folder that has it. Only
- * device.c (launch overheads) and worker/gpu/roofs.c depend on individual kinds. Plain C and C++,
- * for kernels/. */
+ * A new kind is a row in ROOF_LIST, and variants that measure it in the folders of the devices that
+ * have it. Only device.c (launch overheads) and worker/gpu/roofs.c depend on individual kinds. This
+ * file is C and C++, because kernels/ include it. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +12,8 @@
 #include "model/workload.h"
 
 /* clang-format off */
-/* Rows that differ in one word. roof_kind.c defines MEMORY and the other third arguments. */
+/* Macros for rows that differ in one word. roof_kind.c defines MEMORY, LATENCY, COMPUTE and
+ * PATH. */
 #define ROOFS_OF_LEVEL(X, LEVEL, text) \
     X(LEVEL##_READ, text " read", MEMORY(LEVEL, READ), "loads") \
     X(LEVEL##_WRITE, text " write", MEMORY(LEVEL, WRITE), "stores") \
@@ -100,8 +101,8 @@ enum roof_id { ROOF_LIST(ROOF_ID) ROOF_KINDS };
 /* Bytes read plus written per second, FLOPs per second (int8: operations), or seconds. */
 enum roof_measure { ROOF_BANDWIDTH, ROOF_COMPUTE, ROOF_TIME };
 
-/* Memory accesses: loads; stores; a = b; a = b + s c; atomic additions in the cache; loads of which
- * each has the address of the next. */
+/* Patterns of memory accesses: loads; stores; a = b; a = b + s c; atomic additions in the cache; a
+ * chain of loads, each of which returns the address of the next. */
 enum memory_pattern {
     PATTERN_READ,
     PATTERN_WRITE,
@@ -114,8 +115,8 @@ enum memory_pattern {
 
 enum unit { UNIT_VECTOR, UNIT_TENSOR };
 
-/* Roofs and conditions to measure; a device measures those that it has. A device without neighbours
- * is measured alone under any condition. */
+/* Roofs and conditions that a manifest requests. A device measures those that it has; a single
+ * device of a node measures only alone. */
 struct roof_request {
     bool memory[LEVEL_COUNT]; /* l1 includes shared memory */
     bool compute[PRECISION_COUNT];
@@ -129,11 +130,11 @@ struct roof_request {
 struct roof_kind {
     const char *name; /* unique, at most 31 bytes, e.g. "dram triad" */
     enum roof_measure measure;
-    enum memory_level level;     /* of a memory; LEVEL_COUNT: outside the model's levels */
-    enum memory_pattern pattern; /* with a level */
+    enum memory_level level;     /* memory level; LEVEL_COUNT: none, or shared memory */
+    enum memory_pattern pattern; /* if there is a level */
     enum precision precision;    /* ROOF_COMPUTE, with `unit` */
     enum unit unit;
-    size_t requested_by; /* offset in struct roof_request of the flag for this roof */
+    size_t requested_by; /* offset in struct roof_request of the flag that requests this roof */
     const char *help;    /* one line */
 };
 

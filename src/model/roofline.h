@@ -7,11 +7,11 @@
  *   AI >= M: compute time = T,          bandwidth time = T * M / AI
  *   AI <  M: compute time = T * AI / M, bandwidth time = T
  *   overhead time = n * L
- * The bound is the paper's box: overhead if F / P and B / W are both below n * L, where the
- * overhead roof is the lowest of the three; else the longer of compute and bandwidth time. The
- * paper's T is the sum of kernel times and may fall below n * L. Here T is elapsed time with gaps
- * and cannot fall below n * L, so comparing both would never find overhead. A missing quantity
- * (NaN) makes only its dependents missing. */
+ * The bound is overhead if F / P and B / W are both below n * L, which makes the overhead roof the
+ * lowest of the three; else it is the longer of compute and bandwidth time. The paper compares
+ * compute and bandwidth time with n * L instead. Its T is the sum of kernel times, which may be
+ * below n * L. Here T is elapsed time with gaps, which cannot be. If a quantity is missing (NaN),
+ * only values that depend on it are missing. */
 #pragma once
 
 struct roofline_work {
@@ -30,11 +30,11 @@ struct roofline_roofs {
 enum roofline_bound { BOUND_COMPUTE, BOUND_BANDWIDTH, BOUND_OVERHEAD, BOUND_UNKNOWN };
 
 struct roofline {
-    double intensity;   /* AI, FLOP per byte; infinite without bytes */
+    double intensity;   /* AI, FLOP per byte; infinite if there are no bytes */
     double performance; /* F / T, s-1 */
     double balance;     /* M, FLOP per byte */
     double roof;        /* roof(AI), s-1 */
-    double fraction;    /* performance / roof; without FLOPs, B / T / W */
+    double fraction;    /* performance / roof; if there are no FLOPs, B / T / W */
     double compute_time, bandwidth_time, overhead_time; /* s */
     enum roofline_bound bound;
 };

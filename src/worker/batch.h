@@ -1,14 +1,12 @@
-/* Timed rows that wait for their counters. The device counts all rows of a batch together, because
- * programming counters costs far more than reading them.
- *
+/* A batch: timed rows that wait until their counters are read. The device counts all rows of a
+ * batch together, because setting up counters takes far longer than reading them.
  * Each row is timed alone on the device, and then stays prepared, with its algorithm, until it is
- * counted. Waiting rows must not change the next row: if the device has no room, the waiting rows
- * are counted first; a row that failed beside waiting rows is measured again without them. To
- * count, the device repeats every row in each pass of the counters, with the caches as for timing,
- * so counts depend neither on the other rows nor on their order.
- *
- * A row that could not be counted with others is counted alone. If the second attempt fails, the
- * row's record says why. Not thread-safe. */
+ * counted. Waiting rows must not influence the next row. If the device has no room for it, the
+ * waiting rows are counted first. A row that failed beside waiting rows is measured again without
+ * them. In each pass of the counters the device repeats every row, with the caches in the same
+ * state as for timing, so counts depend neither on the other rows nor on their order.
+ * A row that could not be counted with others is counted alone. If that fails, too, the row's
+ * record has the reason. Not thread-safe. */
 #pragma once
 
 #include "worker/measure.h"
@@ -20,18 +18,19 @@ struct batch *batch_create(const struct device_ops *device);
 /* Drops the waiting rows. `state` NULL: the device is lost or was never opened. Takes NULL. */
 void batch_destroy(struct batch *batch, struct device_state *state);
 
-/* Measures one configuration. *waits becomes true if the request has count_later and there is
- * something to count: the row is timed, and batch_take returns its record. Otherwise *record, which
- * was initialised, is complete: measured, skipped or failed. STATUS_DEVICE; STATUS_SYSTEM: no
- * memory. */
+/* Measures one configuration. If the request has count_later and there is something to count, the
+ * row is only timed: *waits becomes true, and batch_take returns the record later. Otherwise
+ * *record, which the caller has initialised, is complete: measured, skipped or failed.
+ * STATUS_DEVICE: the device is lost. STATUS_SYSTEM: no memory. */
 enum status batch_measure(struct batch *batch, struct device_state *state,
                           const struct request *request, struct record *record, bool *waits,
                           struct error *error);
 
-/* Counts all waiting rows. STATUS_DEVICE. */
+/* Counts all waiting rows. STATUS_DEVICE: the device is lost. */
 enum status batch_count(struct batch *batch, struct device_state *state, struct error *error);
 
-/* Takes the record of the oldest row, which the caller then owns. Counts all rows before the first
- * one is taken. STATUS_USAGE: no row waits. STATUS_DEVICE. */
+/* Returns the record of the row that has waited longest; the caller owns it. Before it returns the
+ * first record, all waiting rows are counted. STATUS_USAGE: no row waits. STATUS_DEVICE: the device
+ * is lost. */
 enum status batch_take(struct batch *batch, struct device_state *state, struct record *record,
                        struct error *error);

@@ -1,11 +1,11 @@
-/* The table of functions of a kind of device, which is all that worker.c sees of a device. Each
- * worker program links exactly one table.
+/* The table of functions by which the worker uses a device. Each worker program links the table of
+ * one kind of device.
  *
  * Single-threaded. Order: list, open, then any of try_counters, { tune_roofs, measure_roof,
  * keep_busy, release_roofs } and { prepare, time, energy, trace, count_hardware, run, read, release
  * }, then close. Only one prepared row exists at a time, unless has_room allows another.
- * STATUS_UNSUPPORTED: the device does not offer this; STATUS_FAILED: this configuration failed, the
- * device works; STATUS_DEVICE: the device is lost, and the process must end. */
+ * STATUS_UNSUPPORTED: the device does not offer this. STATUS_FAILED: this configuration failed, but
+ * the device works. STATUS_DEVICE: the device is lost, and the process must end. */
 #pragma once
 
 #include <sched.h>
@@ -19,24 +19,25 @@
 #include "model/workload.h"
 #include "model/fill.h"
 
-/* s. Long enough for five samples; short enough for all roofs of eight devices in turn. */
+/* s, time of all samples of a roof: enough for five samples, and short enough to measure all roofs
+ * of eight devices one after the other. */
 #define ROOF_WINDOW 0.0125
 
-/* s, shortest measurement of energy: counters with steps of 0.1 s are then exact to some per cent.
- */
+/* s, shortest measurement of energy: an energy counter that is updated every 0.1 s is then exact to
+ * some per cent. */
 #define ENERGY_TIME 0.5
 
 struct roof_order {
     double start;        /* s since the epoch; 0: at once */
     bool sustained;      /* compute: also measure after the clock has settled, 0.2 to 2 s more */
-    bool only_sustained; /* compute: the burst is known; measure the sustained value alone */
+    bool only_sustained; /* compute: measure only the sustained value, because the burst is known */
     bool energy;         /* memory and compute: also measure the energy, 0.7 s or more */
 };
 
 struct device_state; /* an open device; the table defines it */
 struct work;         /* one configuration, ready to run; the table defines it */
 
-/* A row to count, which was prepared, timed and traced. */
+/* A row whose counters are to be read. It has been prepared, timed and traced. */
 struct countable {
     struct work *work;
     bool cold;
@@ -60,7 +61,7 @@ struct device_ops {
     const char *description; /* one line for --help */
 
     /* Counts the devices that this process can see, and sets their PCI addresses, coded as in
-     * protocol.h; 0: unknown. STATUS_DEVICE: none; *error says why. */
+     * protocol.h; 0: unknown. STATUS_DEVICE: there is no device; *error has the reason. */
     enum status (*list)(int *count, int addresses[VISIBLE_MAX], struct error *error);
 
     /* Opens device `index`, and describes it in *device (all but roofs and key). */
@@ -68,8 +69,8 @@ struct device_ops {
                         struct error *error);
     void (*close)(struct device_state *state); /* takes NULL */
 
-    /* Opens a device for `health` and `close` only, which work even after faults of rows. Returns
-     * NULL: no memory. The function is NULL if `health` is NULL. */
+    /* Opens a device only for `health` and `close`, which work even after a row has damaged the
+     * CUDA context. Returns NULL if there is no memory. The pointer is NULL if `health` is NULL. */
     struct device_state *(*watch)(const char *pci_id);
     /* Reads the health, by enum health; unknown values are missing. NULL: the device has no health.
      */
@@ -80,22 +81,23 @@ struct device_ops {
     enum status (*try_counters)(struct device_state *state, struct device *device,
                                 struct error *error);
 
-    /* Finds the fastest variant of each requested roof, and with `prove` proves it by the counters,
-     * if they can be read. found[] is false for roofs that this kind of device lacks. found[] stays
-     * true for a roof that fails now; measure_roof returns the reason. Keeps memory until
+    /* Finds the fastest variant of each requested roof, and with `prove` proves it by counters, if
+     * they can be read. found[] becomes false for roofs that this kind of device lacks. It is true
+     * also for a roof that fails now; measure_roof then returns the reason. Memory is kept until
      * release_roofs, which must precede the next tune_roofs. */
     enum status (*tune_roofs)(struct device_state *state, const struct roof_request *request,
                               bool prove, bool found[ROOF_KINDS], struct error *error);
 
-    /* Measures a roof that was found. Sets all of *roof but name and condition; roof_init has set
-     * these. Takes about ROOF_WINDOW without `sustained`. STATUS_UNSUPPORTED: not possible now.
-     * STATUS_FAILED: also if `start` passed before the device was ready. */
+    /* Measures a roof that tune_roofs found. Sets all of *roof except name and condition, which
+     * roof_init has set. Takes about ROOF_WINDOW, and longer with `sustained`. STATUS_UNSUPPORTED:
+     * not possible now. STATUS_FAILED: failed, or the device was not ready at `start`. */
     enum status (*measure_roof)(struct device_state *state, int kind,
                                 const struct roof_order *order, struct roof *roof,
                                 struct error *error);
 
-    /* Repeats the work of a roof, so that the neighbours find the device busy, until more(argument)
-     * returns false; more() is called every few milliseconds. NULL: not offered. */
+    /* Repeats the work of a roof until more(argument) returns false, so that the device is busy
+     * while other devices measure the roof. more() is called every few milliseconds. NULL: not
+     * offered. */
     enum status (*keep_busy)(struct device_state *state, int kind, bool (*more)(void *argument),
                              void *argument, struct error *error);
 
@@ -113,16 +115,17 @@ struct device_ops {
                            struct work **work, struct record *record, struct error *error);
 
     /* Takes samples, and writes the time of one iteration in each sample to seconds[]. A sample is
-     * the mean of record->sample_iterations iterations. This function sets that number, which is
-     * constant for a piece of work. `cold` flushes the last-level cache before each iteration,
-     * outside of its time. Sets timer_overhead, host_paced and conditions (clocks, ...) of *record.
-     * NULL record: a warm-up with samples of one iteration. */
+     * the mean of record->sample_iterations iterations; this function sets that number, which is
+     * the same in all calls for the same work. `cold`: the last-level cache is flushed before each
+     * iteration, and the time excludes the flush. Sets timer_overhead, host_paced and conditions
+     * (clocks, ...) of *record. If `record` is NULL, this is a warm-up with samples of one
+     * iteration. */
     enum status (*time)(struct device_state *state, struct work *work, bool cold, int samples,
                         double *seconds, struct record *record, struct error *error);
 
     /* Repeats the work for ENERGY_TIME or more. Sets energy, energy_time, energy_clock, power and
-     * idle_power of *record. Unknown values stay missing; that is STATUS_OK. NULL: the device has
-     * no energy counter. */
+     * idle_power of *record. The status is STATUS_OK even if values stay missing. NULL: the device
+     * has no energy counter. */
     enum status (*energy)(struct device_state *state, struct work *work, bool cold,
                           struct record *record, struct error *error);
 
@@ -131,52 +134,54 @@ struct device_ops {
     enum status (*trace)(struct device_state *state, struct work *work, bool cold,
                          struct record *record, struct error *error);
 
-    /* Returns whether the configuration can be prepared and measured beside the existing work, with
-     * the same result as alone. NULL: never. */
+    /* Returns whether the configuration can be prepared and measured while other work stays
+     * prepared, with the same result as alone. NULL: never. */
     bool (*has_room)(struct device_state *state, const struct config *config);
 
     /* Counts rows together; `cold` as in `time`. Each row runs as often as the counters need. Sets
-     * flops_*, bytes_* and counters of the records. If rows cannot be counted, record->counters
-     * says why, and the status is STATUS_OK. `kernels` repeats the row to count each kernel that
-     * the last `trace` of its work has found; `causes` repeats it again for the kernels'
-     * activities. The counts of a row do not depend on the other rows. After a failure the rows can
-     * be counted again. NULL: the device has no counters. */
+     * flops_*, bytes_* and counters of the records. If rows cannot be counted, record->counters has
+     * the reason, and the status is STATUS_OK. With `kernels` the row is repeated to count each
+     * kernel that the last `trace` of its work found, with `causes` again to count activities of
+     * these kernels. The counts of a row do not depend on the other rows. After a failure the rows
+     * can be counted again. NULL: the device has no counters. */
     enum status (*count_hardware)(struct device_state *state, const struct countable *rows,
                                   size_t count, struct error *error);
 
-    /* Fills the outputs with NaN, runs the work once for the comparison, and waits. For an LSTM's
-     * backward pass the output gradient of all batch samples from `samples` on is zero, so that the
-     * reference computes only the first samples; other workloads ignore `samples`. */
+    /* Fills the outputs with NaN, runs the work once for verification, and waits for its end. In an
+     * LSTM's backward pass the output gradient is zero for all samples of the batch from number
+     * `samples` on, so that the reference needs only the first ones; other workloads ignore
+     * `samples`. */
     enum status (*run)(struct device_state *state, struct work *work, int64_t samples,
                        struct error *error);
 
-    /* Reads elements of a result tensor, by offset in the layout that workloads/ defines. */
+    /* Reads the elements of a result tensor at `offsets`, in the layout that src/model/workloads/
+     * defines. */
     enum status (*read)(struct device_state *state, struct work *work, enum tensor tensor,
                         const int64_t *offsets, int64_t count, double *values, struct error *error);
 
-    /* As reference_request.compute. NULL: the host computes all references. */
+    /* See reference_request.compute. NULL: the host computes all references. */
     enum status (*compute)(struct device_state *state, const struct config *config,
                            const void *results, struct error *error);
 
-    /* Hashes the bits of all results, as the last iteration left them. NULL: rows have no hash. */
+    /* Hashes the bits of all results of the last iteration. NULL: rows have no hash. */
     enum status (*hash)(struct device_state *state, struct work *work, uint64_t *hash,
                         struct error *error);
 
-    /* Rejects the algorithm of `work`, whose results are wrong or inaccurate: makes `work` run
-     * another one, and sets *record as `prepare` does. STATUS_UNSUPPORTED: no algorithm is left.
-     * NULL: the device has one algorithm for each row. */
+    /* Rejects the algorithm of `work`, because its results are wrong or inaccurate. `work` then
+     * runs another algorithm, and *record is set as by `prepare`. STATUS_UNSUPPORTED: no algorithm
+     * is left. NULL: the device has one algorithm for each row. */
     enum status (*reject)(struct device_state *state, struct work *work, struct record *record,
                           struct error *error);
 
     void (*release)(struct device_state *state, struct work *work); /* takes NULL work */
 
-    /* Fills *settings, which is zero, for a program on this device. Until the next call of any
-     * other function, nothing of this process disturbs the program. */
+    /* Fills *settings, which is zero, for a program that runs on this device. Until the next call
+     * of any function of the table, this process leaves the device idle. */
     enum status (*program)(struct device_state *state, struct program_device *settings,
                            struct error *error);
 
-    /* Counts work of known size, and prints the counts beside the expected ones. STATUS_FAILED: a
-     * count is wrong. STATUS_UNSUPPORTED: no counters now. NULL: the device has no counters. */
+    /* Counts work of known size, and prints counted and expected values. STATUS_FAILED: a count is
+     * wrong. STATUS_UNSUPPORTED: counters cannot be read now. NULL: the device has no counters. */
     enum status (*self_test)(struct device_state *state, FILE *stream, struct error *error);
 };
 

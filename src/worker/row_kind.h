@@ -1,5 +1,5 @@
-/* A kind of row that does not run on device_ops, as a table of functions. worker.c measures all
- * other rows itself (batch.h). */
+/* The table of functions for a kind of row that is not measured by device_ops: programs. The worker
+ * measures all other rows by batch.h. */
 #pragma once
 
 #include "model/protocol.h"
@@ -7,14 +7,15 @@
 
 struct row_kind {
     const struct workload *workload; /* the workload of these rows */
-    /* Measures a configuration: *record, which was initialised, becomes measured, skipped or
-     * failed. The device is idle, and no row waits for counters. *kept, NULL at first, passes from
-     * row to row. It owns processes that later rows may use. STATUS_DEVICE: the device is lost.
-     * STATUS_INTERRUPTED: a signal came that the worker blocks, and the row is void. */
+    /* Measures a configuration: *record, which the caller has initialised, becomes measured,
+     * skipped or failed. The device must be idle, and no row may wait for counters. *kept, NULL at
+     * first, is passed from row to row; it owns processes that later rows may use. STATUS_DEVICE:
+     * the device is lost. STATUS_INTERRUPTED: a signal ended the measurement, and the row does not
+     * count. */
     enum status (*measure)(const struct device_ops *device, struct device_state *state, void **kept,
                            const struct request *request, struct record *record,
                            struct error *error);
-    /* Ends and frees what *kept holds, so that the device is idle; *kept becomes NULL. */
+    /* Ends and frees the processes of *kept, so that the device is idle, and sets *kept to NULL. */
     void (*release)(void **kept);
 };
 

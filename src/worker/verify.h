@@ -1,14 +1,14 @@
-/* Compares the results of a configuration with the fp64 reference, in parts or as a whole. */
+/* Compares results of a configuration, or a part of them, with the fp64 reference. */
 #pragma once
 
 #include "model/record.h"
 #include "model/reference.h"
 #include "worker/device_ops.h"
 
-/* The reference of the last row, kept because the same shape with a hot and a cold cache, and all
- * algorithms of a row, have the same reference. All zero: none yet. */
+/* The reference of the last row. It is kept, because all algorithms of a row, and the row with a
+ * hot and with a cold cache, have the same reference. All zero: none yet. */
 struct expected {
-    char configuration[WORKLOAD_TEXT]; /* the row's configuration, with cache = hot */
+    char configuration[WORKLOAD_TEXT]; /* configuration of the row, with cache = hot */
     uint64_t seed;
     struct expectation expectation; /* owned */
 };
@@ -16,7 +16,7 @@ void expected_clear(struct expected *expected);
 
 /* Runs the work once, and sets verify_* and accuracy of *record. Reads the result in the layout
  * record->layout_chosen. STATUS_FAILED "wrong result: ...": an error exceeds tolerance.right, or is
- * NaN. Without a reference the members stay missing, and record->error says so; that is
+ * NaN. If there is no reference, the members stay missing, record->error says so, and the status is
  * STATUS_OK. */
 enum status verify_work(const struct device_ops *device, struct device_state *state,
                         struct work *work, const struct config *config, uint64_t seed,

@@ -1,4 +1,5 @@
-"""Rows that are counted together have the counts of rows that are counted one by one, in any order.
+"""Compares rows that are counted together, in any order, with rows that are counted one by one: their counts must be
+equal.
 
 Kernels that are counted one by one three times do not move equal bytes each time: the contents of a cache depend on
 the addresses of tensors and on the order of blocks. With hot caches a row moves few bytes from DRAM, a small share of
@@ -15,11 +16,11 @@ import statistics
 import subprocess
 import sys
 
-FLOOR = 524288  # byte; fewer bytes may be the device's own
+FLOOR = 524288  # byte; the device itself may write about as many
 TOLERANCE = 0.005
 MEDIAN = 0.01  # the median of 18 rows; of the paper's 118 rows it is within 0.005
-MOVED = 0.15  # of the footprint: moved between cache and memory because of other addresses of the tensors
-COALESCED = 0.1  # of the bytes at L2, because L2 answers simultaneous requests of two multiprocessors for a line once
+MOVED = 0.15  # this share of the footprint may move between cache and memory, because tensors have other addresses
+COALESCED = 0.1  # share of the bytes at L2: L2 may serve requests of two multiprocessors for the same line together
 LEVELS = ("dram", "l2")
 ALGORITHM = [
     "algorithm",
@@ -92,7 +93,7 @@ def kernels_sum(row):
 
 
 def compare(name, batch, singles):
-    """Prints the differences between the batch and the single rows. Returns the faults."""
+    """Prints the differences between rows of the batch and single rows. Returns those that are too large."""
     faults, off, sums, times = [], {level: [] for level in LEVELS}, {level: [0.0, 0.0] for level in LEVELS}, []
     for text, row in batch.items():
         ones = [single[text] for single in singles]

@@ -1,4 +1,4 @@
-"""Checks the machine code of kernels against a table, so that a new compiler does not change their work.
+"""Compares the machine code of kernels with a table, because a new compiler might change their work.
 
 usage: disassembly.py TABLE PROGRAM (needs cuobjdump, nvdisasm and c++filt)
 
@@ -40,7 +40,7 @@ def table_read(path):
 
 
 def short_name(demangled):
-    """Returns the name without return type and parameters."""
+    """Returns the name of a kernel without return type and parameters."""
     depth = 0
     for i, letter in enumerate(demangled):
         depth += (letter == "<") - (letter == ">")

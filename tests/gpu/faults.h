@@ -1,12 +1,12 @@
-/* Included before each source of the CUDA worker in test_faults: calls in the macros CUDA, CUDNN
- * and CUBLAS can fail without being made. */
+/* Included before each source of the CUDA worker in test_faults. Calls within the macros CUDA,
+ * CUDNN and CUBLAS can then return an error instead of being made. */
 #pragma once
 
 #include "worker/cuda/gpu/gpu.h"
 
 extern struct fault {
     long at, calls; /* number of the failing call, from 1 (0: none); calls so far */
-    /* Codes of the failure. If the device is lost, all later calls fail, too. */
+    /* Error codes of the failing call. If the device is lost, all later calls fail, too. */
     cudaError_t cuda;
     cudnnStatus_t cudnn;
     cublasStatus_t cublas;

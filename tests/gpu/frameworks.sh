@@ -1,7 +1,7 @@
 #!/bin/sh
-# Compares PyTorch's convolution with cuDNN's: a kernel that both run has exactly equal FLOPs, and equal times within
-# CUDA graphs. PyTorch's own search takes one of several grids of a kernel by chance. If grids differ, FLOPs differ by
-# whole tiles of the result.
+# Compares convolutions by PyTorch and by cuDNN: a kernel that both run must have equal FLOPs, and equal times within
+# CUDA graphs. PyTorch's search may choose the same kernel with another grid; FLOPs then differ by whole tiles of the
+# result.
 . "$(dirname "$0")/../mpi/lib.sh"
 [ -x "$ROOFSWEEP_BIN/roofsweep-worker-cuda" ] || exit 77
 nvidia-smi -L 2>/dev/null | grep -q GPU || exit 77

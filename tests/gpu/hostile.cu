@@ -1,5 +1,6 @@
-/* Programs that are unusual for a profiler: hostile MODE. A mode launches LAUNCHES kernels in its
- * region, unless its comment says otherwise. tests/gpu/programs.sh has the expected results. */
+/* Programs that are difficult for a profiler. Usage: hostile MODE. Each mode launches LAUNCHES
+ * kernels in its region, unless its comment says otherwise. tests/gpu/programs.sh has the expected
+ * results. */
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Rows that are replayed from a CUDA graph have right results, and the kernels and counts of rows in the stream.
-# Replayed rows take no more time than rows in the stream.
+# Rows that are replayed from a CUDA graph (`launch = graph`) have right results, the same kernels and counts as rows
+# with `launch = stream`, and no longer times.
 . "$(dirname "$0")/lib.sh"
 
 cat >launch.ini <<INI
@@ -45,7 +45,7 @@ for i in numpy.flatnonzero(graph & (status == 0)):
     same = all(data[name][i] == data[name][j] for name in ("algorithm", "algorithm_id"))  # of a step: no id
     if data.counters[i] == "counted" and same:
         assert data.launches[i] == data.launches[j], text[i]
-        # Counters do not count the maximum of relu.
+        # The maximum of relu is not counted as a FLOP.
         assert data.flops_counted[i] > 0 or data.workload[i] == "elementwise", text[i]
         assert numpy.isclose(data.flops_counted[i], data.flops_counted[j], rtol=1e-3), text[i]
     captured += 1

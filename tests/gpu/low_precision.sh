@@ -1,6 +1,6 @@
 #!/bin/sh
-# fp8 on a GPU: results are right, and counts are the model's. Rows of a precision that the
-# chip lacks are skipped with the reason.
+# fp8 on a GPU: results are right, and counted FLOPs equal modelled ones. A row whose precision the chip lacks is
+# skipped with the reason.
 . "$(dirname "$0")/lib.sh"
 
 cat >low.ini <<INI
@@ -56,8 +56,8 @@ elif chip < (8, 9):
 good = data.isel(config=status == 0)
 assert (good.verify_error >= 0).all()
 assert all(one.get("verify_element_error", 0) <= one.get("verify_element_tolerance", 0) for one in records)
-# For products of whole tiles the counted FLOPs are the modelled ones. For fp8 the library adds partial sums on vector
-# units: one addition for 128 products.
+# Matrix products of whole tiles do the modelled FLOPs. For fp8 the library also adds partial sums on vector units: one
+# addition for 128 products.
 fits = numpy.isin(good.label.values, ["eight", "fast"])
 for name in "m", "n", "k":
     fits &= good[name].values % 256 == 0

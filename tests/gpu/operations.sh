@@ -115,7 +115,7 @@ good = numpy.flatnonzero(status == 0)
 for i in good:
     expect(data.verify_error[i] >= 0, i, "not verified")
 counted = [i for i in good if data.counters[i] == "counted"]
-# `implementation = auto` is the library.
+# `implementation = auto` uses the library.
 for i in good:
     expect(not label[i].endswith("-auto") or data.implementation[i] == "cudnn", i, "not the library")
 stream = {text[i]: i for i in good}

@@ -1,9 +1,10 @@
 #!/bin/sh
-# Programs that are unusual for a profiler, each as a row, have the results that docs/programs.md states.
+# Programs that are difficult for a profiler, each as a row, have the results that docs/programs.md describes.
 . "$(dirname "$0")/../mpi/lib.sh"
 [ -x "$ROOFSWEEP_BIN/roofsweep-worker-cuda" ] && [ -n "${ROOFSWEEP_HOSTILE:-}" ] || exit 77
 nvidia-smi -L 2>/dev/null | grep -q GPU || exit 77
-# settings LINE [COUNTERS]: settings of all rows, with LINE in [peaks]. A row that hangs ends at 0.9 of its timeout.
+# settings LINE [COUNTERS]: prints the sections before those of programs, with LINE in [peaks]. A row that hangs ends
+# after 90 % of `timeout`.
 settings() {
     cat <<END
 [sweep]
@@ -20,8 +21,8 @@ transfer = no
 $1
 END
 }
-# sweep NAME: measures NAME.ini into NAME.nc; sets $status. Leaves out rows that cannot end within
-# ROOFSWEEP_TIME_LIMIT.
+# sweep NAME: measures NAME.ini into NAME.nc, and sets $status. Rows that cannot end within ROOFSWEEP_TIME_LIMIT are
+# left out.
 sweep() {
     status=0
     "$ROOFSWEEP_BIN/roofsweep" -q -d cuda --time-limit "${ROOFSWEEP_TIME_LIMIT:-none}" -o "$1.nc" "$1.ini" >"$1.log" 2>&1 ||
@@ -55,7 +56,7 @@ print("\n".join(faults))
 sys.exit(bool(faults))
 '
 
-# Several regions, and kernels that CUPTI repeats.
+# Programs with several regions, and programs with `replay = kernel`.
 {
     settings "" causes
     cat <<END
@@ -112,7 +113,7 @@ if "uneven" in hostile.config:  # regions that differ are counted in runs of the
     expect("uneven", row.counters.item().startswith("counted, but without causes: ") and row.flops_counted == flops, row.counters.item())
 '"$end" several.nc || wrong="$wrong several regions;"
 
-# Modes without counts come first, because they end quickly.
+# Modes of hostile.cu without counts come first, because they end quickly.
 {
     settings "reuse = several.nc"
     cat <<END

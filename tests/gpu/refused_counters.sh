@@ -1,6 +1,6 @@
 #!/bin/sh
-# Forces each cause of refused counters. With `auto` rows have the cause and one message appears; with `require` the
-# sweep ends before it measures.
+# Makes CUPTI refuse counters for each possible cause. With `counters = auto` rows have the cause, and there is one
+# message. With `counters = require` the sweep ends before it measures.
 . "$(dirname "$0")/lib.sh"
 
 write() { # write FILE COUNTERS
@@ -71,8 +71,9 @@ says "another process computes on this GPU"
 exec 3>&-
 wait "$other"
 
-# Counters are lost during the last collection: rows have the cause, and the sweep goes on. If rows are counted one by
-# one, only the last row is refused. If a batch is lost, its rows are counted one by one, and each is refused.
+# Counters are refused from the last collection on: the rows concerned have the cause, and the sweep continues. If rows
+# are counted one by one, this is only the last row. If the batch is refused, its rows are then counted one by one, and
+# each of them is refused.
 lost() { # lost TOGETHER OUTCOMES
     unset ROOFSWEEP_SHIM_CODE ROOFSWEEP_SHIM_AFTER
     export ROOFSWEEP_SHIM_CALLS="$PWD/calls.$1"

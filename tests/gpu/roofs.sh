@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every roof of every GPU of this machine is measured, below its theory, and proven if counters are readable.
+# Each roof of each GPU of this machine is measured, is below its theory, and is proven if counters can be read.
 . "$(dirname "$0")/lib.sh"
 
 printf '[sweep]\ndevice = cuda\n[peaks]\nenergy = yes\n' >roofs.ini
@@ -54,7 +54,7 @@ energies = numpy.isfinite(power)
 wrong += [(name, "without energy") for name in ("dram read", "l2 read", "fp32 vector") if not energies[names == name].any()]
 wrong += [(names[i], "power", rest[i], constant[i], power[i]) for i in numpy.flatnonzero(energies)
           if not 0 < rest[i] < 1.2 * constant[i] < power[i]]
-# The working set of L2 was found, and is a part of L2.
+# There is a working set of L2, which is smaller than L2.
 level = list(data.memory_level.values).index("l2")
 for device in range(gpus):
     own = (data.device_roof_device.values == device) & (names == "l2 read")

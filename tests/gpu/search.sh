@@ -1,5 +1,5 @@
 #!/bin/sh
-# The search for an algorithm and a layout on a GPU: times and names in a row agree with each other.
+# The search for algorithms and layouts on a GPU: the values that it stores in a row agree with each other.
 . "$(dirname "$0")/lib.sh"
 measure() { echo "{\"op\":\"measure\",\"configuration\":\"$1\",\"counters\":\"off\"}"; }
 for precision in fp32 fp16; do
@@ -33,7 +33,7 @@ for row in conv2d + others:
         assert same or row["heuristic_time"] > (1 + row["search_noise"]) * row["search_time"], text
     assert row.get("layout_chosen", "") == ("" if "layout=" not in text else row["layout_chosen"]), text
 assert all("heuristic_time" in row for row in conv2d)
-# layout auto is as fast as the faster layout.
+# `layout = auto` is as fast as the faster layout.
 for nhwc, nchw, auto in zip(conv2d[0::3], conv2d[1::3], conv2d[2::3]):
     text, fastest = auto["configuration"], min(nhwc["time_median"], nchw["time_median"])
     assert auto["layout_chosen"] in ("nhwc", "nchw"), text

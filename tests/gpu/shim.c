@@ -1,8 +1,7 @@
-/* This library is preloaded before CUPTI and makes CUPTI refuse. ROOFSWEEP_SHIM_CODE is the
- * CUptiResult of cuptiProfilerDeviceSupported. With ROOFSWEEP_SHIM_AFTER=N,
- * cuptiRangeProfilerSetConfig returns that code instead, after N calls; each collection calls this
- * function once. ROOFSWEEP_SHIM_CALLS names a file that gets a byte for each call of
- * cuptiRangeProfilerSetConfig. */
+/* This library is preloaded, so that calls of CUPTI fail. cuptiProfilerDeviceSupported returns the
+ * CUptiResult ROOFSWEEP_SHIM_CODE. With ROOFSWEEP_SHIM_AFTER=N, cuptiRangeProfilerSetConfig returns
+ * it instead, from the call after N calls on; there is one call for each collection.
+ * ROOFSWEEP_SHIM_CALLS names a file that gets a byte for each of these calls. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

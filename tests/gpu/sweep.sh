@@ -1,6 +1,6 @@
 #!/bin/sh
-# conv2d and LSTM through cuDNN on every GPU of this machine: rows are verified, and their kernels, bytes, times and
-# roofs agree with each other. A killed worker costs no row.
+# conv2d and LSTM by cuDNN on each GPU of this machine: rows are verified, and their kernels, bytes, times and roofs
+# agree with each other. If a worker is killed, no row is lost.
 . "$(dirname "$0")/lib.sh"
 
 cat >sweep.ini <<INI
@@ -49,13 +49,13 @@ assert (good.launches > 0).all() and (good.busy_time > 0).all()
 assert (good.verify_error >= 0).all()
 assert (good.paper_bound < 3).all(), good.configuration.values[good.paper_bound.values == 3]
 assert (good.roof_fraction < 1.1).all(), good.roof_fraction.values.max()
-# FLOPs of the kernels add up to the FLOPs of the row.
+# The FLOPs of a row are the sum of the FLOPs of its kernels.
 by_kernel = numpy.bincount(data.kernel_config.values, data.kernel_flops_counted.values, data.sizes["config"])
 counted = data.counters.values == "counted"
 assert not any("not by kernel" in text for text in data.counters.values), set(data.counters.values)
 assert numpy.allclose(by_kernel[counted], data.flops_counted.values[counted], rtol=1e-3)
-# Only bytes of the work are counted: small hot work moves no bytes of device memory, cold work only reads them, and a
-# single kernel has all bytes of its row.
+# Only bytes of the work are counted: with a hot cache small work moves no bytes of device memory, with a cold cache it
+# only reads them, and a single kernel has all bytes of its row.
 dram, l2 = (data.memory_level.values.tolist().index(name) for name in ("dram", "l2"))
 mine = counted & (data.workload.values == "conv2d") & (data.footprint.values < data.device_cache.values[:, l2].min() / 4)
 hot, cold = mine & (data.cache.values == "hot"), mine & (data.cache.values == "cold")
@@ -64,34 +64,34 @@ read = part - written
 assert not mine.any() or (hot.any() and cold.any())
 assert (read[hot] < 0.05).all(), read[hot]
 assert (read[cold] > 0.1).all(), read[cold]
-nobody = 262144 / data.footprint.values  # what the device may write by itself meanwhile
+nobody = 262144 / data.footprint.values  # bytes that the device itself may write, over the footprint
 assert (written < 0.05 + nobody)[mine].all(), written[mine]
 lone = numpy.bincount(data.kernel_config.values, minlength=data.sizes["config"]) == 1
 by_kernel = numpy.bincount(data.kernel_config.values, data.kernel_bytes_counted.values[:, dram], data.sizes["config"])
 apart = numpy.abs(by_kernel / data.footprint.values - part)
 assert (apart < 0.05 + nobody)[mine & lone].all(), apart[mine & lone]
-# Time is split into kernels and gaps. Each row has a host time, and each kernel has an occupancy.
+# The time consists of kernels and gaps. Each row has the time of a caller, and each kernel has an occupancy.
 busy_share = good.busy_time / good.time_median
 assert (busy_share > 0.2).all() and (busy_share < 1.2).all(), busy_share.values
 assert (good.gap_time >= 0).all()
 records = [line["entry"] for line in map(json.loads, open(JOURNAL)) if line["kind"] == "record"]
 records = [record for record in records if record["status"] == "measured"]
 assert all(record["host_time"] > 0 for record in records)
-# A caller in a loop is not faster than the slower of host and device. LSTMs are an exception: their launches can take
-# longer if they are enqueued ahead (docs/measurements.md, "Queued launches after a backward pass").
+# The time of a caller is at least the times of host and device. LSTMs are an exception: their kernels can take longer
+# if they are enqueued ahead (docs/measurements.md, "Queued launches after a backward pass").
 for record in records:
     least = 0.8 if record["configuration"].startswith("lstm") else 0.9
     slower = max(record["host_time"], record["time_median"] - record["timer_overhead"] / record["sample_iterations"])
     assert "caller_time" not in record or record["caller_time"] > least * slower, record
 assert all(record["trace_time"] >= 0.999 * record["busy_time"] for record in records if "trace_time" in record)
-# No clock under load exceeds the free clock, although the roofs had lowered the clock before the sweep.
+# No clock of a row exceeds the free clock, although the roofs lowered the clock before the sweep.
 assert all(record["sm_clock_counted"] <= 1.015 * record["sm_clock_free"] for record in records)
 assert (data.kernel_resident > 0).all() and (data.kernel_threads > 0).all()
 limiters = numpy.array(good.limiter.attrs["flag_meanings"].split())[good.limiter.values]
 assert (limiters != "unknown").all(), good.limiter_evidence.values[limiters == "unknown"]
 lstm = (good.workload.values == "lstm") & (good.launches.values > 30)
 assert numpy.isin(limiters[lstm], ("latency", "overhead")).all(), good.limiter_evidence.values[lstm]
-# The time is shorter than the sum of the kernels only if work uses several streams.
+# The time is shorter than the sum of the times of kernels only if the work uses several streams.
 assert (good.time_median > 0.3 * good.busy_time).all()
 # Roofs are below theory, and not far below.
 devices = [line["entry"] for line in map(json.loads, open(JOURNAL)) if line["kind"] == "device"]
@@ -101,12 +101,12 @@ for name in ("dram", "fp64", "fp32"):
     assert all(0.8 < part < (1.0 if name == "dram" else 1.01) for part in parts), (name, parts)
 ' "$gpus" || fail "a figure is missing or wrong"
 
-# A killed worker costs a retry, not a row.
+# If a worker is killed, its row is measured again.
 run 1 --output killed.nc sweep.ini >output 2>&1 &
 job=$!
 for _ in 1 2 3; do
     sleep 4
-    pkill -KILL -n -f "$worker\$" || true # the one that measures; another one watches
+    pkill -KILL -n -f "$worker\$" || true # the worker that measures, not the one with --watch
 done
 wait "$job" || { status=$?; cat output; fail "the sweep ended with $status"; }
 python '

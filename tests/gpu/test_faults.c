@@ -1,7 +1,7 @@
-/* Lets calls of CUDA, cuDNN and cuBLASLt fail, in a small row of each workload and in the tuning of
- * roofs: each of the first calls, and later calls at growing distances. The status must fit the
- * failure, the next row must run, and no device memory and no descriptor of cuDNN's graphs may be
- * left. Skipped (77) without a GPU. */
+/* Makes calls of CUDA, cuDNN and cuBLASLt fail, one in each run: in a small row of each workload,
+ * and while roofs are tuned. Each of the first calls fails in some run, and later calls at growing
+ * distances. The status must fit the failure, the next row must run, and no device memory and no
+ * descriptor of cuDNN's graphs may be left. Skipped (77) without a GPU. */
 #include <stdio.h>
 #include <string.h>
 
@@ -49,8 +49,8 @@ static const struct fault kinds[] = {
 
 struct fault fault;
 static struct gpu gpu;
-static long held; /* blocks of device memory and descriptors in use */
-static long made; /* descriptors created so far */
+static long held; /* number of blocks of device memory and of descriptors in use */
+static long made; /* number of descriptors created so far */
 static int wrong;
 
 bool fault_is_due(void)
@@ -105,7 +105,8 @@ static enum status row_start(const struct row *row, struct record *record, struc
     return vendor_synchronize(&gpu, error);
 }
 
-/* Prepares the row, runs it once and releases it. *reached: the fault has happened. */
+/* Prepares the row, runs it once and releases it. *reached becomes true if the fault has
+ * happened. */
 static enum status row_run(const struct row *row, const struct algorithm *offer,
                            struct record *record, bool *reached, struct error *error)
 {
@@ -164,9 +165,9 @@ static void row_fails(const struct row *row)
     fflush(stdout);
 }
 
-/* Tunes, once for each fault, roofs whose families own more than arrays. After a failed call the
- * tuning goes on without the variant. A device lost during the capture of a graph is reported by
- * the next call. */
+/* Tunes roofs whose variants own more than arrays, once for each fault. After a failed call tuning
+ * continues without the variant. If the device is lost while a graph is captured, the next call
+ * reports it. */
 static void roofs_fail(const struct roof_request *request)
 {
     static const struct row all = {"roofs", NULL};
@@ -195,7 +196,7 @@ static void roofs_fail(const struct roof_request *request)
 
 static const struct row hot = {"conv2d batch=1 height=8 width=8 algorithm=graph", &conv2d_single};
 
-/* An offered plan is made from its name, without a search. */
+/* The plan of an offered algorithm is made from its name, without a search. */
 static void plan_is_recalled(void)
 {
     struct record record;
@@ -217,7 +218,7 @@ static void plan_is_recalled(void)
            &hot, record.algorithm, &error);
 }
 
-/* Rows of one shape share plans: the second row searches and builds no plans. */
+/* Rows of the same shape share plans, so the second row searches without building plans. */
 static void plans_are_shared(void)
 {
     static const struct row cold = {"conv2d batch=1 height=8 width=8 algorithm=graph cache=cold",

@@ -1,6 +1,6 @@
-/* Kernels of roofs and timing. Copies and triads are right to the last byte and write no further.
- * Sums of matrix products stay near their start, however long the kernel runs. The blocking kernel
- * ends when it is released, or at its limit. */
+/* Tests kernels of roofs and of timing. Copies and triads are right to the last byte, and write
+ * nothing beyond. Sums of matrix products stay near their first values, so that they never
+ * overflow. The blocking kernel ends when it is released, or at its time limit. */
 #include <cuda_runtime.h>
 #include <math.h>
 #include <stdbool.h>
@@ -40,7 +40,7 @@ static float c_at(size_t i)
     return 0.25f - (float)(i % 4099) / 8192.0f;
 }
 
-/* Returns a[i] after `repeat` passes. */
+/* Returns the expected a[i] after `repeat` passes of the kernel. */
 static float expected(enum memory_pattern pattern, size_t i, int repeat)
 {
     const float s = 0.40625f;
@@ -101,8 +101,8 @@ static void check_memories(void)
     free(host);
 }
 
-/* Alternating signs keep a total within hundreds. Without them the longest run has totals of 1e5
- * and more. Integers wrap around. */
+/* Signs alternate, so that totals stay below some hundreds; otherwise they would exceed 1e5 in the
+ * longest run. Integers wrap around. */
 static void check_sums(const char *name, const char *what, const float *device, size_t count)
 {
     const float most = strncmp(name, "int8", 4) == 0 ? INFINITY : 1e4f;
@@ -157,8 +157,8 @@ static void check_onchip(int multiprocessors)
     cudaFree(data);
 }
 
-/* Blocks the stream and returns the time from launch to end, s. An event after the kernel must be
- * pending until the release, or until the limit. */
+/* Launches the blocking kernel, and returns the time from launch to end in s. An event after the
+ * kernel must be pending until the kernel is released, or until the limit. */
 static double block_time(const char *what, volatile uint64_t *word, uint64_t ticket, double limit,
                          bool release)
 {
@@ -180,7 +180,7 @@ static double block_time(const char *what, volatile uint64_t *word, uint64_t tic
     return time;
 }
 
-/* All launches share one word, whose value only grows. */
+/* All launches of the blocking kernel use the same word in memory, whose value only grows. */
 static void check_block(void)
 {
     const double limit = 0.2, patience = 10.0; /* s */
@@ -202,8 +202,8 @@ static void check_block(void)
     cudaFreeHost(memory);
 }
 
-/* The chain visits all its lines: its period divides their number, a power of two, but not half
- * that number. */
+/* The chain visits all lines: its period divides their number, a power of two, but not half of
+ * it. */
 static void check_chase(void)
 {
     enum { LINES = 1024, LINE = CHASE_LANES * sizeof(uint64_t) };

@@ -1,5 +1,6 @@
-/* FLOPs of kernels whose modules are loaded and unloaded are right: CUPTI must not take a new
- * kernel for an unloaded one. Skipped (77) without a GPU, or without counters. */
+/* Tests that counted FLOPs are right if modules are unloaded and others are loaded to the same
+ * addresses: CUPTI must not take a new kernel for an old one. Skipped (77) without a GPU, or
+ * without counters. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,7 +97,7 @@ static int rounds_count(struct counters *counters, CUdeviceptr out)
         if (now < 0)
             return -1;
         wrong += now;
-        for (int i = 0; i < WORKS; ++i) /* in every second round half of the modules stay loaded */
+        for (int i = 0; i < WORKS; ++i) /* in each second round half of the modules stay loaded */
             if (round % 2 == 0 || i % 2 == 0)
                 cuModuleUnload(chains[i].module);
     }

@@ -1,14 +1,14 @@
-/* Hand-written kernels against references: each trial prepares a configuration as the worker does,
- * runs it once, and compares every element of every result (a sample, if an element takes many
+/* Compares hand-written kernels with references. Each trial prepares a configuration as the worker
+ * does, runs it once, and compares all elements of all results (only some, if an element takes many
  * products) with the workload's reference in fp64. Further runs must have the same hash, and a
  * result with a flipped bit must have another hash.
- *
- * This program allocates the worker's arrays: they begin 16 bytes after a multiple of 256, and
- * nothing may be written before or after them. Trials use no search: each candidate has its own
+ * This program allocates the arrays of the worker. They begin 16 bytes after a multiple of 256, and
+ * nothing may be written before or after them. There is no search: each candidate has its own
  * trial.
  *
- * Usage: test_trials plain|tiles|lstm [exact|guarded [TEXT]]. With "exact" nothing follows the
- * arrays, so that compute-sanitizer sees the first byte too far. TEXT selects configurations. */
+ * Usage: test_trials plain|tiles|lstm [exact|guarded [TEXT]]. With "exact" no guard bytes follow
+ * the arrays, so that compute-sanitizer reports the first byte beyond. TEXT selects
+ * configurations. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static struct {
     size_t bytes;
 } blocks[BLOCKS];             /* arrays in use */
 static size_t guard = GUARD;  /* number of guard bytes after an array */
-static int wanted, offered;   /* candidate of the trial; candidates of its search, 0: no search */
+static int wanted, offered;   /* candidate of this trial; number of candidates, 0: no search */
 static int checked, failures; /* configurations */
 static int hashed, flipped;   /* further runs, flipped bits */
 static double hash_time;      /* s, of all hashes */
@@ -142,7 +142,8 @@ static enum status lstm_results(void *context, const void *results, struct error
     return lstm_compute(&gpu, results, error);
 }
 
-/* The device's reference equals the host's, but for the order of additions. */
+/* The reference that the device computes equals that of the host, except for the order of
+ * additions. */
 static void reference_trial(const char *text)
 {
     struct config config;
@@ -340,7 +341,7 @@ static const struct family {
            LIST("pass=forward", "pass=backward")),
 };
 
-/* Tries the text with one word of each list after it, in all combinations. */
+/* Tries all configurations that consist of the text and one word of each list. */
 static void cross(const char *text, const char *const *const *lists,
                   const struct tensor_routine *routine, const char *only)
 {
@@ -358,8 +359,8 @@ static void cross(const char *text, const char *const *const *lists,
         trial(text, routine);
 }
 
-/* An image has more pixels than an int can count; only its last pixel is not 0. Both layouts are
- * tested. */
+/* An image with more pixels than an int can count, of which only the last one is not 0, in both
+ * layouts. */
 static void large_image_check(void)
 {
     struct conv2d s = {.batch = 1, .filters = 1, .groups = 1, .precision = PRECISION_FP16};

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Training steps on a GPU, by cuDNN's convolutions and by hand-written kernels: results are right in every precision,
-# each part of a step is a kernel, and hand-written kernels do the modelled FLOPs.
+# Training steps on a GPU, by cuDNN and by hand-written kernels: results are right in every precision, each part of a
+# step has a kernel, and hand-written kernels do the modelled FLOPs.
 . "$(dirname "$0")/lib.sh"
 
 cat >training.ini <<INI
@@ -66,7 +66,8 @@ assert (status[offered] == 0).all(), data.error.values[status == 2]
 assert (status[~offered] == 1).all()
 good = data.isel(config=status == 0)
 assert (good.verify_error >= 0).all()
-# A whole step has seven kernels: forward, slope, bias gradient, two gradients, two updates.
+# A whole step has seven kernels: forward, gradient of the activation, gradient of the bias, gradients of input and
+# weights, and two updates.
 whole = ((good["pass"] == "training") & (good.bias == "yes") & (good.activation == "relu")).values
 plain = (good.implementation == "plain").values
 assert (good.launches.values[whole & plain] == 7).all()

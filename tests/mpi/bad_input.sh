@@ -1,5 +1,5 @@
 #!/bin/sh
-# Wrong input ends with an error that names the place and the way out, before anything runs.
+# Wrong input is an error that names the place and the remedy, before anything is measured.
 . "$(dirname "$0")/lib.sh"
 roofsweep=$ROOFSWEEP_BIN/roofsweep
 
@@ -14,12 +14,12 @@ expect 2 run 2 typo.ini
 says "typo.ini:18: "
 says "did you mean 'filters'"
 [ "$(grep -c 'did you mean' output)" = 1 ] || fail "more than one rank reports the error"
-# A launcher may start ranks with different arguments; the second manifest does not exist. A shell chooses the arguments,
-# because mpirun of Open MPI 5.0.7 crashes with a colon between two programs, or with both in a file.
+# Ranks that were started with different arguments are an error. A shell chooses the arguments, because Open MPI 5.0.7's
+# own ways (a colon, or an application file) crash mpirun.
 expect 2 "$ROOFSWEEP_MPIRUN" -n 2 --oversubscribe --bind-to none sh -c \
     '[ "$OMPI_COMM_WORLD_RANK" = 0 ] && exec "$0" sweep.ini; exec "$0" other.ini' "$roofsweep"
 says "rank 1: started with 'other.ini', but rank 0 with 'sweep.ini'; all ranks of a job take the same"
-# Without a PMI of this MPI srun starts two jobs of one rank each.
+# If srun does not know this MPI's PMI, it starts two jobs of one rank each.
 expect 2 env SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=0 "$roofsweep" sweep.ini
 says "srun started 2 tasks, but MPI sees each alone: use 'srun --mpi=pmix'"
 # The launcher of another MPI starts separate jobs, too.
@@ -39,7 +39,7 @@ says "no regular file"
 mkfifo pipe.nc.journal
 expect 2 "$roofsweep" --resume --output pipe.nc sweep.ini
 says "pipe.nc.journal: it is no regular file"
-# 248 bytes and ".nc" make a valid file name; ".journal" in addition makes it too long.
+# A name of 248 bytes and ".nc" is valid, but with ".journal" it is too long.
 expect 2 "$roofsweep" --output "$(printf '%0248d' 0).nc" sweep.ini
 says "name too long"
 echo precious >taken.nc
@@ -76,7 +76,7 @@ if ! nvidia-smi -L >/dev/null 2>&1; then
     [ ! -e gpu.nc.journal ] || fail "a sweep without a device leaves a journal"
 fi
 
-# The manifest requires counters, and the device has none: the sweep ends before it begins.
+# The manifest requires counters, but the device has none: an error before anything is measured.
 write_sweep require.ini
 sed -i 's/^\[measure\]/&\ncounters = require/' require.ini
 expect 4 run 2 require.ini

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Workers that a rank must not trust. A reply at the wrong time never becomes a row, and with replicate the configurations
-# of a lost device are measured later.
+# Workers with wrong replies. A reply at the wrong time never becomes a row. With `distribute = replicate` --resume
+# measures the configurations of a lost device.
 . "$(dirname "$0")/lib.sh"
 memory=l1 batch=1 height=8 width=8 write_sweep sweep.ini
 wrap_workers
@@ -13,7 +13,7 @@ done'
 expect 0 "$ROOFSWEEP_BIN/roofsweep" --output twice.nc sweep.ini
 complete twice.nc 4
 
-# A reply that is not JSON is a failed attempt, and the message names the worker.
+# A reply that is not JSON is an error that names the worker.
 worker 'printf "\033[31mhello\n"; sleep 1'
 expect 4 "$ROOFSWEEP_BIN/roofsweep" --output none.nc sweep.ini
 says "roofsweep-worker-cpu: not a JSON object"
@@ -38,7 +38,7 @@ worker 'exec "$REAL"'
 expect 0 "$ROOFSWEEP_BIN/roofsweep" --resume --output roof.nc sweep.ini
 complete roof.nc 4
 
-# The GPU of one rank does not open. The rank must not take its CPU instead, which would skip rows for GPUs.
+# One rank cannot open its GPU. It must not use the CPU instead, because the CPU would skip rows for GPUs.
 worker '[ "$OMPI_COMM_WORLD_RANK" = 0 ] || { echo "fell off the bus" >&2; exit 7; }
 "$REAL" | sed -u "s/\"kind\":\"cpu\"/\"kind\":\"cuda\"/"' cuda
 worker 'exec "$REAL"'
@@ -62,7 +62,7 @@ worker 'exec "$REAL"'
 expect 0 run 2 --resume sweep.ini
 complete sweep.nc 8 4
 
-# A configuration that ends every worker fails after two devices, and the third rank finishes the sweep.
+# A configuration that kills every worker fails after two devices are lost. The third rank measures the other rows.
 worker '[ ! -e "gone.$OMPI_COMM_WORLD_RANK" ] || exit 7
 while read -r line; do
     case $line in *\"measure\"*channels=8*filters=16*) : >"gone.$OMPI_COMM_WORLD_RANK"; break ;; esac

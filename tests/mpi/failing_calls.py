@@ -1,13 +1,11 @@
 #!/usr/bin/env python3
-"""Lets each call to the system fail once in rank 0, in sweeps of 8 rows with a scripted worker.
-
-A run must end with status 0 and all rows in its file, or with a status of roofsweep and a message that has the text of
-errno. In both cases --resume brings all rows. fail_call.c lets the calls fail, and logs those of an undisturbed run.
-Calls with the same stack, such as HDF5's writes, do the same thing: the first, the middle and the last of them fail,
-with --all each. Every call of fsync, fdatasync, rename and link fails in a run of its own.
-
-There are three sweeps: one process; two ranks under mpirun; and one that resumes a journal and replaces a file, both
-with 4 rows."""
+"""Makes each system call of rank 0 fail once, in sweeps of 8 rows with a scripted worker. A run must end with status 0
+and all rows in its file, or with an exit status of roofsweep and a message with the text of errno. In both cases
+--resume must bring all rows. fail_call.c makes a call fail, and logs the calls of an undisturbed run. Calls from the
+same place, such as the many writes of HDF5, are alike: only the first, the middle and the last of them fail, with --all
+each of them. Each call of fsync, fdatasync, rename and link fails in one run. There are three sweeps: one without a
+launcher; one with two ranks under mpirun; and one that resumes a journal with 4 rows and replaces a file with 4
+rows."""
 
 import argparse
 import collections
@@ -24,8 +22,8 @@ from pathlib import Path
 
 import netCDF4
 
-ROWS, LIMIT = 8, 240  # s; a run takes less than one on an idle machine
-CODES = {"open": errno.EMFILE, "mmap": errno.ENOMEM, "write": errno.ENOSPC}  # else EIO
+ROWS, LIMIT = 8, 240  # rows of a sweep; s until a run counts as hanging (it takes less than 1 s on an idle machine)
+CODES = {"open": errno.EMFILE, "mmap": errno.ENOMEM, "write": errno.ENOSPC}  # errno of failing calls; others: EIO
 EACH = ("fsync", "fdatasync", "rename", "link")
 MANIFEST = """[sweep]
 device = cuda
@@ -50,7 +48,7 @@ filters = 8:32:+8
 
 
 def rows_of(folder):
-    """Returns the number of different measured rows in the file. Only one thread may call HDF5 at a time."""
+    """Returns the number of distinct measured rows in the file. A lock is needed, because HDF5 is not thread-safe."""
     try:
         with netCDF4.Dataset(folder / "x.nc") as data:
             return len(set(data["config_hash"][:][data["status"][:] == 0]))
@@ -75,7 +73,7 @@ class Sweep:
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def run(self, folder, **environment):
-        """Returns (status, output); the status of a run that hangs is None."""
+        """Returns (exit status, output). The status is None if the run hangs."""
         words = [*self.launcher, self.program, "-q", "-o", "x.nc", "sweep.ini"]
         words += ["--resume"] if (folder / "x.nc.journal").exists() else []
         environment = os.environ | environment | {"TMPDIR": str(folder), "ROOFSWEEP_SIMULATED_PACE": "0"}
@@ -94,7 +92,7 @@ class Sweep:
         return Path(shutil.copytree(self.start, self.work / f"{self.name}.{name}"))
 
     def calls(self, every):
-        """Returns (kind, number) of each call that is to fail, from the log of an undisturbed run."""
+        """Returns (kind, number) for each call that will fail, chosen from the log of an undisturbed run."""
         folder, stacks = self.folder("undisturbed"), collections.defaultdict(list)
         status, output = self.run(folder, **self.preload)
         assert status == 0 and rows_of(folder) == ROWS, output
@@ -108,12 +106,13 @@ class Sweep:
         ]
 
     def fail(self, kind, number):
-        """Returns (status, fault of roofsweep or "", output, folder with the file that has all rows)."""
+        """Runs the sweep with one failing call. Returns (status, fault of roofsweep or "", output, folder of the
+        complete file)."""
         folder, code, fault = self.folder(f"{kind}.{number}"), CODES.get(kind, errno.EIO), ""
         status, output = self.run(folder, **self.preload, FAIL_CALL=f"{kind} {number} {code}")
         log = folder / "calls"
         stack = log.read_text() if log.exists() else "no call failed\n"
-        # A crash of netCDF's own process has no errno.
+        # If the process that writes the NetCDF file crashes, the message has no errno.
         causes = [os.strerror(code), *["memory"] * (kind == "mmap"), *["netCDF cannot"] * ("libnetcdf" in stack)]
         if status is None:
             fault = f"hangs for {LIMIT} s"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Tests existing files at the place of output or journal. roofsweep replaces no foreign file, follows no foreign link,
-# and leaves no temporary file.
+# Existing files at the place of the output or the journal. roofsweep does not replace files of others, does not follow
+# their links, and leaves no temporary file.
 . "$(dirname "$0")/lib.sh"
 roofsweep=$ROOFSWEEP_BIN/roofsweep
 
@@ -25,7 +25,7 @@ for name in sweep.nc.journal ./sweep.nc.journal twin pointer kept; do
 done
 rm twin pointer
 
-# An existing output needs --overwrite; a folder, fifo or device as output is an error.
+# An existing output needs --overwrite. A folder, a fifo or a device as output is an error.
 expect 2 "$roofsweep" --gather sweep.nc.journal
 says "sweep.nc exists; --overwrite replaces it, --output names another"
 mkdir folder
@@ -35,7 +35,7 @@ for name in folder fifo /dev/null; do
     says "$name: it is no regular file; --output names another"
 done
 
-# A foreign file with the name of the journal is kept, also with --overwrite.
+# A file with the name of the journal that is no journal is kept, also with --overwrite.
 echo diary >own.nc.journal
 expect 2 "$roofsweep" --overwrite --output own.nc sweep.ini
 says "own.nc.journal is no journal of roofsweep"
@@ -58,7 +58,7 @@ expect 2 "$roofsweep" --overwrite own.ini
 says "own.ini: it is the manifest"
 rm hard.nc soft.nc own.ini
 
-# A signal in the middle of publishing leaves no temporary file (except SIGKILL), and the output is whole.
+# A signal during publishing leaves no temporary file (except SIGKILL), and a complete output.
 expect 0 "$roofsweep" --gather sweep.nc.journal -o trap.nc
 for signal in TERM HUP KILL; do
     for part in 05 15 25 35; do
@@ -103,7 +103,7 @@ says "2 damaged, left out: lines $((lines - 1)), $lines; the rest is in rest.nc"
 complete rest.nc 3
 expect 0 "$roofsweep" --gather sweep.nc.journal --skip-damaged -o whole.nc
 
-# The reader of standard output closes the pipe.
+# The reader of standard output closes the pipe: status 1.
 for action in --list --help "--dry-run sweep.ini"; do
     # shellcheck disable=SC2086 # words
     { sleep 0.2; status=0; "$roofsweep" $action 2>output || status=$?; echo $status >code; } | true
@@ -111,8 +111,8 @@ for action in --list --help "--dry-run sweep.ini"; do
     says "cannot write to standard output: Broken pipe"
 done
 
-# If nobody reads the pipe at standard output, a signal ends the wait, and so do 60 s of a fast clock. The file is
-# whole. A late reader of a non-blocking pipe gets the whole output.
+# If nobody reads the pipe at standard output, a signal ends the wait, and so do 60 s (of a clock that runs faster). The
+# result file is complete. A late reader of a non-blocking pipe gets the whole output.
 cat >unread.py <<'PY'
 import fcntl, os, subprocess, sys, time
 reader, writer = os.pipe()
@@ -179,7 +179,7 @@ if chown -h 65534 shared/x.nc shared/way sweep.nc.journal 2>/dev/null; then
     expect 0 "$roofsweep" --resume --any-owner sweep.ini
 fi
 
-# If no file can be published in the folder, the sweep does not begin.
+# If no file can be published in the output's folder, the sweep does not begin.
 expect 2 env LD_PRELOAD="$ROOFSWEEP_BUILD/tests/libfail_call.so" FAIL_CALL="fsync 2 5" "$roofsweep" -o tried.nc sweep.ini
 says "cannot write tried.nc: cannot make its folder durable: Input/output error; --output names another"
 [ ! -e tried.nc.journal ] || fail "a sweep begins that cannot be published"
@@ -194,7 +194,7 @@ complete appeared.nc.spare-1 4
 expect 0 bin/roofsweep --overwrite -o appeared.nc sweep.ini
 complete appeared.nc 4
 
-# --resume replaces the file that was there before, and no file that appears.
+# --resume replaces the earlier file, but no file that appears during the sweep.
 grep -v '"kind":"record"' kept >resumed.nc.journal
 worker 'mkfifo resumed.nc 2>fifo.error; exec "$REAL"'
 expect 1 bin/roofsweep --resume -o resumed.nc sweep.ini
@@ -202,7 +202,7 @@ says "resumed.nc has appeared meanwhile and is not replaced: the results are in 
 [ -p resumed.nc ] || fail "--resume replaces a fifo that appears"
 complete resumed.nc.spare-1 4
 
-# --gather leaves the output of a running job to the job.
+# --gather does not write the output of a running job.
 worker '"$GATHER" --gather gathered.nc.journal >gathering 2>&1; echo $? >code
     "$GATHER" --gather gathered.nc.journal -o other.nc >>gathering 2>&1; exec "$REAL"'
 export GATHER="$roofsweep"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# SIGKILL ends the whole job half-way, then in the second round. No finished record is lost, no worker is left, and --resume
-# measures each missing row and round once.
+# SIGKILL ends a whole job in the middle, and another one in its second round. No finished record is lost, no worker is
+# left, and --resume measures each missing row and round once.
 . "$(dirname "$0")/lib.sh"
 batch=1 height="8, 16" write_sweep sweep.ini
 sed -i 's/^iterations = .*/iterations = 500/' sweep.ini

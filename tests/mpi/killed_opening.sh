@@ -1,11 +1,12 @@
 #!/bin/sh
-# Workers die while they open, tune or measure roofs. The rank retries, then gives up the device, never the sweep.
+# Workers die while they open a device, or tune or measure its roofs. The rank tries again, and at last gives up the
+# device. The sweep goes on.
 . "$(dirname "$0")/lib.sh"
 [ "$(nproc)" -ge 2 ] || exit 77 # two ranks on one core are one device
 memory=l1 batch=1 height=8 width=8 write_sweep sweep.ini
 wrap_workers
-# deadly TEXT COUNT: a request that contains TEXT kills the worker of rank 1, at most COUNT times. `exit` keeps the loop, a
-# process of its own, from passing the request on.
+# deadly TEXT COUNT: a request that contains TEXT kills the worker of rank 1, at most COUNT times. `exit` is needed
+# because the loop, which is another process, would still pass the request on.
 deadly() {
     rm -f deaths
     worker '[ "$OMPI_COMM_WORLD_RANK" = 1 ] || exec "$REAL"

@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# Functions of the whole-run tests; sourced. Each test works in a folder of its own, which is removed at the end.
+# Functions for tests of whole runs; sourced. Each test works in a temporary folder.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck disable=SC2034 # used by the scripts that source this one
@@ -23,7 +23,7 @@ run() {
     "$ROOFSWEEP_MPIRUN" -n "$ranks" --oversubscribe --bind-to none "$ROOFSWEEP_BIN/roofsweep" "$@"
 }
 
-# expect CODE COMMAND...: the exit status must be CODE; output goes to the file `output`.
+# expect CODE COMMAND...: the exit status of the command must be CODE. Its output goes to the file `output`.
 expect() {
     code=$1
     shift
@@ -44,8 +44,8 @@ python() {
     "$ROOFSWEEP_PYTHON" -c "$code" "$@"
 }
 
-# some FILE LEAST MOST [DIFFERENT]: FILE has LEAST to MOST rows, all measured, of DIFFERENT configurations (default: each row
-# has its own).
+# some FILE LEAST MOST [DIFFERENT]: FILE must have LEAST to MOST rows, all measured, with DIFFERENT distinct
+# configurations (default: as many as rows).
 some() {
     python '
 import sys, netCDF4 # starts in a third of the time of xarray
@@ -90,8 +90,8 @@ precision = fp32
 INI
 }
 
-# wrap_workers: roofsweep looks for its workers beside itself. From now on it finds scripts that `worker` writes; they
-# start the real CPU worker, $REAL.
+# wrap_workers: makes roofsweep start scripts, written by `worker`, instead of its workers. It finds them because it
+# looks for workers in its own folder. $REAL is the real CPU worker.
 wrap_workers() {
     mkdir bin
     cp "$ROOFSWEEP_BIN/roofsweep" bin/
@@ -99,7 +99,7 @@ wrap_workers() {
     ROOFSWEEP_BIN=$work/bin
 }
 
-# worker SCRIPT [KIND]: SCRIPT is the worker of this kind of device (default: cpu).
+# worker SCRIPT [KIND]: makes SCRIPT the worker for this kind of device (default: cpu).
 worker() {
     printf '#!/bin/sh\n%s\n' "$1" >"bin/roofsweep-worker-${2:-cpu}"
     chmod +x "bin/roofsweep-worker-${2:-cpu}"
@@ -124,7 +124,7 @@ all_of() {
     echo "$1"
 }
 
-# wait_until JOB LOG COMMAND...: the job must not end before the command succeeds.
+# wait_until JOB LOG COMMAND...: waits until the command succeeds. The test fails if the job ends before.
 wait_until() {
     until (shift 2; "$@"); do
         kill -0 "$1" 2>/dev/null || { cat "$2"; fail "the job ended before '$*'"; }
@@ -132,7 +132,7 @@ wait_until() {
     done
 }
 
-# records COUNT: sweep.nc.journal has at least COUNT records.
+# records COUNT: whether sweep.nc.journal has at least COUNT records.
 records() {
     [ -e sweep.nc.journal ] && [ "$(grep -c '"kind":"record"' sweep.nc.journal)" -ge "$1" ]
 }
@@ -142,8 +142,8 @@ has_programs() {
     [ -x "$ROOFSWEEP_BIN/roofsweep-reaper" ]
 }
 
-# none_runs PATTERN: waits until no process of this test has a command line like PATTERN. Processes of other tests, which
-# run at the same time, have another working folder. A busy system may take seconds to end a process.
+# none_runs PATTERN: waits until no process of this test has a command line that matches PATTERN. (Processes of other
+# tests have other working folders. A busy system may take seconds to end a process.)
 none_runs() {
     for _ in $(seq 100); do
         left=""

@@ -1,5 +1,6 @@
 #!/bin/sh
-# One process without a launcher: commands that need no device, --gather, a wrong clock, and closed or full outputs.
+# One process without a launcher: commands that need no device, --gather, a wrong date, and standard streams that are
+# closed or full.
 . "$(dirname "$0")/lib.sh"
 roofsweep=$ROOFSWEEP_BIN/roofsweep
 expect 0 "$roofsweep" --help
@@ -12,7 +13,7 @@ says "backward-filter"
 write_sweep sweep.ini
 expect 0 "$roofsweep" --dry-run sweep.ini
 says "configurations: 200"
-# Actions without MPI know no rank. Each process executes its command, whatever rank the environment names.
+# Commands without MPI do not have ranks: each process executes the command, also if the environment names a rank.
 expect 0 run 3 --dry-run sweep.ini
 [ "$(grep -c "configurations: 200" output)" = 3 ] || fail "not every process prints the plan"
 for variable in SLURM_PROCID PMI_RANK PMIX_RANK OMPI_COMM_WORLD_RANK; do
@@ -76,7 +77,7 @@ says '"compute_capability": "9.0"'
 expect 2 "$roofsweep" --gather sweep.nc.journal torn.nc.journal -o both.nc
 says "--gather takes one journal; roofsweep-post merge"
 
-# The date is before 1970, as with a clock that was never set: rows have no start times.
+# If the date is before 1970, because nobody has set the clock, rows have no start times.
 cat >undated.ini <<'INI'
 [sweep]
 device = cpu
@@ -103,7 +104,7 @@ LD_PRELOAD=$ROOFSWEEP_BUILD/tests/libstop_in.so EPOCH_SHIFT=-2500000000 \
 complete undated.nc "$rows"
 python 'import netCDF4; data = netCDF4.Dataset("undated.nc"); assert data["start_time"][:].mask.all()' ||
     fail "a date before 1970"
-# Rows of a list keep their names and counts where the last session left out their section.
+# Rows of a list keep their names and counts, also if the last session left out their section.
 expect 0 "$roofsweep" --resume --only other -o undated.nc undated.ini
 python '
 import netCDF4
@@ -113,7 +114,7 @@ found = data["name"][row], data["listed"][row], data["count"][row], data["count"
 assert found == ("net first", "net:1 first x2; net:2 second, third x1", 3, 1), found
 ' || fail "the list of a row"
 
-# Standard error is full and has no reader: roofsweep drops messages, but no rows, and obeys signals.
+# If standard error is full and has no reader, roofsweep drops messages, but no rows, and reacts to signals.
 cat >unread.py <<'END'
 import fcntl, os, signal, subprocess, sys, time
 read, write = os.pipe()
@@ -133,7 +134,7 @@ expect 5 "$ROOFSWEEP_PYTHON" unread.py TERM "$ROOFSWEEP_BIN/roofsweep" -v -o unr
 expect 0 "$ROOFSWEEP_PYTHON" unread.py - "$ROOFSWEEP_BIN/roofsweep" -v -o unread.nc --overwrite unread.ini
 complete unread.nc 4
 
-# Long sums are accurate: an error that grows with the terms made these rows fail.
+# Long sums are accurate. (These rows failed when the error grew with the number of terms.)
 cat >sums.ini <<'INI'
 [sweep]
 device = cpu

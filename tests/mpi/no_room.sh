@@ -1,5 +1,5 @@
 #!/bin/sh
-# Full file systems: the error names the folder, no part of the file stays, and nothing crashes.
+# Full file systems: the error names the folder, no incomplete file is left, and nothing crashes.
 . "$(dirname "$0")/lib.sh"
 roofsweep=$ROOFSWEEP_BIN/roofsweep
 

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Programs as rows: times, failures, --resume, --program. Kills of workers and programs lose no row and leave no process.
+# Programs as rows: times, failures, --resume, --program. If workers and programs are killed, no row is lost and no
+# process is left.
 . "$(dirname "$0")/lib.sh"
 roofsweep=$ROOFSWEEP_BIN/roofsweep
 cp "$root/sweeps/programs/roofsweep_region.py" .
@@ -65,7 +66,7 @@ assert (numpy.isfinite(good.compute_roof) | ~numpy.isfinite(data.device_peak_vec
 ' || fail "wrong rows"
 # --resume of a complete sweep.
 expect 3 "$roofsweep" -q -d cpu -o out.nc --resume sweep.ini
-# Failed rows of a command that has been corrected leave the file, and are named. --gather leaves them out, too.
+# If a command is corrected, the failed rows of the old command are named and left out of the file, also by --gather.
 sed 's/^command = sh .*/command = python3 program.py 0.01 1e-6 {script}/; s/1e-6, 1e-12/1e-6/' sweep.ini >corrected.ini
 expect 0 "$roofsweep" -d cpu -o out.nc --resume corrected.ini
 says "left out, as the manifest no longer has them: failing script="
@@ -80,7 +81,8 @@ names += ["failing script=echo words; exit 3", "failing script=exit 0",
 assert data.name.values.tolist() == names, data.name.values
 ' || fail "wrong names or order"
 
-# One process measures row after row. If a row ends the process, that row fails, and the next row starts another process.
+# With `process = shared` one process measures all rows. If it ends in a row, this row fails, and the next row starts
+# another process.
 cat >shared.py <<'END'
 import argparse
 import os
@@ -140,7 +142,8 @@ expect 0 "$roofsweep" -q -d cpu --set program.env.LONG=0.1 --program "sh -c 'sle
 says "program "
 [ -f program.nc ] || fail "--program writes no program.nc"
 
-# A program that does not exist is an error before roofs are measured. A message names defaults of a model.
+# A program that does not exist is an error before roofs are measured. A message names the parameters of a model that
+# have their defaults.
 expect 2 "$roofsweep" -d cpu -o none.nc --program "nosuchcmd 1"
 says "program: program: the program 'nosuchcmd' is not in PATH"
 expect 2 "$roofsweep" -d cpu -o none.nc --program "./nosuchcmd 1"
@@ -150,6 +153,6 @@ printf '[program layer]\ncommand = true {filters}\nfilters = 16\nmodel = conv2d\
 expect 0 "$roofsweep" --dry-run model.ini
 says "layer: model has defaults, which axes can set: batch=16 channels=64 "
 
-# A storm kills workers, reapers and programs at random. Each program leaves a daemon.
+# Kills workers, reapers and programs at random moments (tests/bench/storm.py). Each program leaves a daemon.
 "$ROOFSWEEP_PYTHON" "$root/tests/bench/storm.py" --build "$ROOFSWEEP_BUILD" --worker cpu \
     --ranks $(($(nproc) > 1 ? 2 : 1)) --programs 40 --signals 3 --kills 12 --limit 120

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The first run of the README: its file has every number that the page promises.
+# The first run of README.md: the file has every value that the page mentions.
 . "$(dirname "$0")/lib.sh"
 expect 0 run 2 --output quickstart.nc "$root/sweeps/quickstart.ini"
 "$ROOFSWEEP_PYTHON" "$root/tests/test_xarray.py" quickstart.nc || fail "xarray"
@@ -22,7 +22,7 @@ assert (data.device_launch_overhead > 0).all()
 assert (measured.verify_error >= 0).all()
 ' || fail "a figure is missing"
 
-# The commands of the tutorial work; the last one finds the slow device.
+# The commands of docs/tutorial.md work, and the last one finds the slow device.
 block() { sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/{/^\`\`\`/!p}" "$root/docs/tutorial.md"; }
 block ini >layer.ini
 block python >slow.py

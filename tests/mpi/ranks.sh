@@ -1,5 +1,5 @@
 #!/bin/sh
-# N ranks measure 100 configurations: each exactly once, on N devices.
+# N ranks, as N devices, measure each of 100 configurations exactly once.
 . "$(dirname "$0")/lib.sh"
 batch=1 write_sweep sweep.ini
 expect 0 run "$1" sweep.ini

@@ -2,11 +2,11 @@
 # distribute = replicate measures every configuration on every device.
 . "$(dirname "$0")/lib.sh"
 batch=1 height=8 width=8 write_sweep sweep.ini "distribute = replicate"
-# More ranks than cores: ranks share cores, and each rank is a device of its own.
+# If there are more ranks than cores, ranks share cores, but each rank is another device.
 export OMP_WAIT_POLICY=passive
 ranks=$(($(nproc) + 2))
 expect 0 run $ranks sweep.ini -o shared.nc
-# each RANKS: shared.nc has every configuration once for each rank.
+# each RANKS: shared.nc must have each configuration once for each rank.
 each() {
     python '
 import sys, netCDF4
@@ -19,9 +19,9 @@ assert len(data["device_uuid"]) == ranks, data["device_uuid"][:]
 ' "$1"
 }
 each $ranks
-# The tensors fit into a cache whose roof the manifest does not request. The figure omits that roof.
+# A figure also works if the manifest does not request the roof of the cache that holds the tensors.
 expect 0 "$ROOFSWEEP_PYTHON" "$root/postproc/roofsweep-post" plot classic shared.nc
-# The journal lacks the rows of the last rank, as after a kill: --resume measures these rows alone.
+# If the journal lacks the rows of the last rank, as after a kill, --resume measures only these rows.
 grep -v "\"kind\":\"record\".*/$((ranks - 1))\"" shared.nc.journal >fewer
 [ "$(wc -l <fewer)" = "$(($(wc -l <shared.nc.journal) - 4))" ] || fail "other lines are gone"
 mv fewer shared.nc.journal
@@ -32,12 +32,13 @@ each $ranks
 cp shared.nc.journal before
 expect 0 run $ranks --resume sweep.ini -o shared.nc
 cmp before shared.nc.journal || fail "a complete journal has grown"
-# The journal lacks the line of a device, for example because it was damaged: --resume measures its rows again.
+# If the journal lacks the line of a device, for example because it was damaged, --resume measures the device's rows
+# again.
 grep -v "\"kind\":\"device\".*/$((ranks - 1))\"" before >shared.nc.journal
 expect 0 run $ranks --resume sweep.ini -o shared.nc
 says "4 rows are left out, because no line describes their device"
 each $ranks
-# Each row is measured with three placements of its buffers in turn.
+# With `repeat = 3` each row is measured with three placements of its buffers.
 expect 0 run 1 --set repeat=3 sweep.ini -o placed.nc
 python '
 import netCDF4, numpy

@@ -5,11 +5,12 @@
 memory=l1 batch=1 height=8 width=8 write_sweep sweep.ini
 sed -i 's/^condition = .*/condition = both/' sweep.ini
 
-# The worker, started by hand, lists the roofs that this machine has.
+# A worker without a rank lists the roofs of this machine.
 printf '%s\n' '{"op":"tune","memory":["l1"],"compute":["fp32"],"launch":true}' |
     "$ROOFSWEEP_BIN/roofsweep-worker-cpu" >tuned.json
 
-# roofs FILE CODE: runs CODE, in which `of(device, condition)` is {name: roof} of a device and `wanted` all names.
+# roofs FILE CODE: runs CODE on FILE. CODE sees `of(device, condition)`, which returns {name: roof}, and `wanted`, the
+# names of all roofs of this machine.
 roofs() {
     python '
 import json, sys, numpy, xarray
@@ -32,14 +33,15 @@ for device in 0, 1:
         values = [row.device_roof_bandwidth, row.device_roof_performance, row.device_roof_time]
         assert numpy.isfinite(values).sum() == 1 and numpy.nanmax(values) > 0, row
         assert row.device_roof_spread >= 0
-        # a spread is relative to the best sample; for times to the median, which the mean may exceed
+        # a mean is relative to the best sample, but for times to the median, which it may exceed
         assert 0 < row.device_roof_mean and (row.device_roof_mean <= 1 or row.device_roof_time > 0)
         assert row.device_roof_setting
         assert row.device_roof_verdict == 0 # no counters, no theory
     peak = data.device_peak_bandwidth[device, list(data.memory_level.values).index("l1")]
     best = max(row.device_roof_bandwidth for name, row in together.items() if name.startswith("l1"))
     assert peak == best, (peak, best)
-# Together: no device begins a roof before both have begun the previous roof. Alone: one device after the other.
+# Together, no device begins a roof before both devices have begun the previous one. Alone, one device measures after
+# the other.
 rounds = sorted([float(of(device, 1)[name].device_roof_start_time) for device in (0, 1)] for name in wanted)
 assert all(max(one) < min(then) for one, then in zip(rounds, rounds[1:])), rounds
 spans = [[row.device_roof_start_time for row in of(device, 0).values()] for device in (0, 1)]
@@ -47,14 +49,14 @@ assert max(spans[0]) < min(spans[1]) or max(spans[1]) < min(spans[0]), spans
 assert data.sizes["device_roof"] == 4 * len(wanted)
 '
 
-# `reuse` takes the roofs of another file with their origin, and measures none.
+# With `reuse` all roofs come from another file, which is named, and none is measured.
 sed 's/^condition = .*/reuse = sweep.nc/' sweep.ini >again.ini
 expect 0 run 2 again.ini
 roofs again.nc '
 before = xarray.open_dataset("sweep.nc", decode_times=False).load()
 assert (data.device_roofs_reused == "sweep.nc").all()
 assert "device_roofs_reused" not in before
-def by_uuid(data): # which device comes first may differ from run to run
+def by_uuid(data): # the order of devices may differ between runs
     uuids = data.device_uuid.values
     rows = numpy.argsort(uuids[data.device_roof_device.values], kind="stable")
     return data.isel(device=numpy.argsort(uuids), device_roof=rows)
@@ -62,7 +64,7 @@ for name in "device_roof_bandwidth", "device_roof_start_time", "device_peak_band
     assert numpy.array_equal(by_uuid(before)[name], by_uuid(data)[name], equal_nan=True), name
 assert (data.status == 0).all()
 '
-# One rank has all cores, which is another device than those of the file.
+# A single rank has all cores. This is another device than those of the file, so its roofs are measured.
 expect 0 "$ROOFSWEEP_BIN/roofsweep" --output other.nc again.ini
 says "sweep.nc has no roofs of 1 of the 1 devices"
 roofs other.nc '
@@ -70,7 +72,7 @@ assert set(of(0, 0)) == wanted and not of(0, 1)
 assert "device_roofs_reused" not in data
 '
 
-# A worker dies at one roof: all other roofs and the rows are measured.
+# If a worker dies at one roof, all other roofs and the rows are measured.
 wrap_workers
 worker '[ "$OMPI_COMM_WORLD_RANK" = 1 ] || exec "$REAL"
 while read -r line; do
@@ -91,7 +93,7 @@ for device in 0, 1:
 assert (data.status == 0).all()
 '
 
-# A worker dies whenever it tunes: there are no roofs, and the log gives the reason.
+# If a worker dies whenever it tunes, there are no roofs, and the log has the reason.
 worker '[ "$OMPI_COMM_WORLD_RANK" = 1 ] || exec "$REAL"
 while read -r line; do
     case $line in *\"tune\"*) exit 7 ;; esac
@@ -106,7 +108,8 @@ assert numpy.isnan(data.device_peak_bandwidth[rank.index(1)]).all()
 assert (data.status == 0).all()
 '
 
-# A worker sends a reply twice, so that later replies belong to other roofs: the rank rejects and logs all of them.
+# If a worker sends a reply twice, later replies belong to other roofs than the requested ones. The rank rejects and
+# logs them.
 worker '[ "$OMPI_COMM_WORLD_RANK" = 1 ] || exec "$REAL"
 "$REAL" | while read -r line; do
     case $line in *\"reply\":\"roof\"*) printf "%s\n" "$line" ;; esac
@@ -124,7 +127,7 @@ assert len(lost) == 3 and len(untried) == len(wanted) - 6, (lost, untried)
 assert set(of(rank.index(1), 1)) == wanted - lost
 '
 
-# Devices of two kinds on a node: devices of one kind measure together, the kinds in turn.
+# If a node has devices of two kinds, the devices of a kind measure together, one kind after the other.
 worker '[ "$OMPI_COMM_WORLD_RANK" -lt 2 ] || exit 7
 "$REAL" | sed -u "s/\"kind\":\"cpu\"/\"kind\":\"cuda\"/
                  s/\"uuid\":\"[^\"]*\"/\"uuid\":\"GPU-$OMPI_COMM_WORLD_RANK\"/"' cuda
@@ -139,8 +142,8 @@ assert len(starts["cuda"]) == len(starts["cpu"]) == 2, starts
 assert max(starts["cuda"]) < min(starts["cpu"]), starts
 '
 
-# Together every device goes on until all devices have their samples. The clock settles once, after all bursts. A roof alone
-# whose samples differ by more than 20 % is measured a second time.
+# Together, each device works until all devices have their samples. Sustained values are measured after all bursts. A
+# roof that is measured alone is measured again if its samples differ by more than 20 %.
 worker 'tee -a "$OMPI_COMM_WORLD_RANK.requests" | sed -u "s/tf32 tensor mma/fp32 vector/" | "$REAL" |
 sed -u "s/fp32 vector/tf32 tensor mma/; s/\"kind\":\"cpu\"/\"kind\":\"cuda\"/
         s/\"uuid\":\"[^\"]*\"/\"uuid\":\"GPU-$OMPI_COMM_WORLD_RANK\"/
@@ -164,13 +167,13 @@ for rank in 0, 1:
         if request not in settled:
             assert (request["start"] > 0) == together and request["sustained"] == (together and not compute), request
     assert settled[0]["condition"] == "together" and settled[0]["sustained"], settled
-    at = asked.index(roofs[-1]) # what ends the last one, before the roofs are forgotten
+    at = asked.index(roofs[-1]) # the request that follows the last roof
     assert [request["op"] for request in asked[at + 1:at + 3]] == ["devices", "release"], asked[at:]
 '
 worker 'exec "$REAL"'
 rm -f bin/roofsweep-worker-cuda
 
-# Roofs alone: a manifest without workloads.
+# A manifest without workloads measures only roofs.
 worker 'exec "$REAL"'
 printf '[sweep]\ndevice = cpu\n[peaks]\nmemory = l1\ncompute = fp64\n' >roofs.ini
 expect 0 run 2 roofs.ini
@@ -181,7 +184,7 @@ assert {"l1 read", "fp64 vector", "launch gap"} <= set(of(0, 0))
 '
 expect 0 "$ROOFSWEEP_BIN/roofsweep" --dry-run roofs.ini
 says "configurations: 0; only the roofs"
-# A device is lost for good: the file has the roofs of the other devices, and the exit status is not 0.
+# If a device is lost, the file has the roofs of the other devices, and the exit status is not 0.
 worker '[ "$OMPI_COMM_WORLD_RANK" = 1 ] || exec "$REAL"
 [ ! -e lost ] || exit 7
 while read -r line; do
@@ -192,7 +195,7 @@ expect 4 run 2 --overwrite roofs.ini
 says "rank 1 has lost its device"
 roofs roofs.nc 'assert data.sizes["device"] == 1 and "l1 triad" in of(0, 0)'
 
-# One rank gets a signal while roofs are measured: unfinished roofs are not in the file.
+# If one rank receives a signal while roofs are measured, the file lacks the roofs that are not finished.
 worker 'while read -r line; do
     case $line in *\"l1\ copy\"*) [ "$OMPI_COMM_WORLD_RANK" = 0 ] || kill -USR1 "$PPID" ;; esac
     printf "%s\n" "$line"

@@ -1,14 +1,14 @@
 #!/bin/sh
-# SIGTERM ends the sweep in an orderly way: finished rows are published, the exit status is 5, and --resume goes on. If
-# all processes of a job get the signal, programs before ranks, a program that the signal ends has no row.
+# After SIGTERM finished rows are published, the exit status is 5, and --resume measures the others. If all processes of
+# a job receive the signal, a program that it ends has no row, even if the program receives the signal before its rank.
 . "$(dirname "$0")/lib.sh"
 batch=1 write_sweep sweep.ini "retries = 0"
 sed -i 's/^iterations = .*/iterations = 6000/' sweep.ini
 "$ROOFSWEEP_BIN/roofsweep" sweep.ini >log 2>&1 & # alone, without a launcher
 job=$!
 wait_until "$job" log records 10
-# A second job with the same files ends before it opens a device. The first job stops meanwhile, so that it does not finish
-# too early.
+# A second job with the same files ends before it opens a device. The first job is stopped in the meantime, so that it
+# cannot finish.
 kill -STOP "$job"
 for option in --resume --overwrite; do
     expect 2 "$ROOFSWEEP_BIN/roofsweep" "$option" sweep.ini
@@ -30,7 +30,7 @@ expect 0 run 2 --resume sweep.ini
 complete sweep.nc 100
 
 has_programs || exit 0
-# sleeping: writes the running programs of $job to the file `programs`.
+# sleeping: writes the process ids of the running programs of $job to the file `programs`.
 sleeping() {
     all_of "$job" | grep -xF "$(pgrep -x sleep)" >programs
 }

@@ -28,7 +28,7 @@ static void stop_in(const char *place)
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
     static int (*next)(clockid_t, struct timespec *);
-    static double began; /* s, when the clock became fast; 0: it runs at its usual rate */
+    static double began; /* s, time at which the clock became fast; 0: it runs at its usual rate */
     const char *shift = getenv("EPOCH_SHIFT"), *file = getenv("FAST_FROM");
     const char *rate = getenv("CLOCK_RATE");
     if (!next)
@@ -78,7 +78,7 @@ int MPI_Sendrecv(const void *sent, int count, MPI_Datatype type, int to, int tag
                          received_tag, comm, status);
 }
 
-/* A result file gets its name. */
+/* Called when a result file gets its name. */
 int linkat(int from, const char *name, int to, const char *target, int flags)
 {
     int (*next)(int, const char *, int, const char *, int) =
@@ -88,7 +88,7 @@ int linkat(int from, const char *name, int to, const char *target, int flags)
     return next(from, name, to, target, flags);
 }
 
-/* A rank opens a socket pair to each worker that it starts. */
+/* Called when a rank starts a worker, to which it opens a socket pair. */
 int socketpair(int domain, int type, int protocol, int descriptors[2])
 {
     int (*next)(int, int, int, int[2]) =

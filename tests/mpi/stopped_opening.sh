@@ -1,12 +1,12 @@
 #!/bin/sh
-# Rank 1 stops before the first row, or after the last one. The other ranks wait within bounds, name rank 1, and leave
-# no process and no file. libstop_in.so stops rank 1 at a named place, and lets all clocks run five times as fast: a bound
-# of 60 s passes in 12. The jobs run side by side.
+# Rank 1 is stopped (SIGSTOP) before the first row, or after the last one. The other ranks wait for a limited time, name
+# rank 1, and leave no process and no file. libstop_in.so stops rank 1 at a named place, and makes clocks run five times
+# as fast, so that a limit of 60 s takes 12 s. The jobs run at the same time.
 . "$(dirname "$0")/lib.sh"
 batch=1 height=8 width=8 write_sweep sweep.ini
 sed -i 's/^timeout = .*/timeout = 300 s/' sweep.ini # 60 s by the fast clock
 export OMP_WAIT_POLICY=passive # more ranks than cores
-# The sanitizers demand that their library is loaded first, but libstop_in.so is the first one here.
+# The sanitizers normally require that their library is loaded first, but here libstop_in.so is.
 export ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0"
 host=$(hostname)
 
@@ -20,7 +20,8 @@ begin() {
     job=$!
     jobs="$jobs $job"
 }
-# ended JOB PLACE STATUS PATTERN: the job ends with STATUS, and its output matches PATTERN. ctest bounds the wait.
+# ended JOB PLACE STATUS PATTERN: the job must end with STATUS, and its output must match PATTERN. (ctest limits the
+# wait.)
 ended() {
     status=0
     wait "$1" || status=$?
@@ -28,24 +29,25 @@ ended() {
     [ "$status" = "$3" ] || { cat output; fail "$2: exit status $status instead of $3"; }
     grep -qE "$4" output || { cat output; fail "$2: the output does not match: $4"; }
 }
-# stopped JOB: rank 1 of the job is stopped.
+# stopped JOB: whether rank 1 of the job is stopped.
 stopped() {
     one=$(rank_of "$1" 1)
     [ -n "$one" ] && grep -q '^State:.T' "/proc/$one/status"
 }
 
-# Rank 1 stops inside a call of MPI, where the other ranks of the host see that it is stopped.
+# Rank 1 is stopped inside a call of MPI.
 begin start sweep.ini
 start=$job
 begin binding sweep.ini
 binding=$job
-# Rank 1 stops at the very end: the file is complete, and the exit status is the sweep's.
+# If rank 1 is stopped at the very end, the file is complete, and the exit status is that of the sweep.
 begin end sweep.ini
 end=$job
-# Rank 1 stops while rank 0 reads the manifest.
+# Rank 1 is stopped while rank 0 reads the manifest.
 begin reading sweep.ini
 reading=$job
-# Rank 1 stops while it opens its device. The signal shortens the wait, which is otherwise the time that opening may take.
+# Rank 1 is stopped while it opens its device. Without the signal, the other ranks would wait as long as opening may
+# take.
 begin opening sweep.ini
 wait_until "$job" opening.log stopped "$job"
 kill -USR1 "$job"

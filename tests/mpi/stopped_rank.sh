@@ -1,7 +1,8 @@
 #!/bin/sh
-# A rank stops answering. After a signal the other ranks wait for at most 10 s: they publish the finished rows, name the
-# rank, end with status 5 and leave no process, and --resume completes the sweep. If rank 0 stops, the other ranks end
-# after 600 s. Time in which a whole job is suspended does not count. libstop_in.so lets clocks run faster than usual.
+# A rank is stopped (SIGSTOP). After a signal to the job, the other ranks wait for at most 10 s. Then they publish the
+# finished rows, name the rank, end with status 5 and leave no process; --resume completes the sweep. If rank 0 is
+# stopped, the other ranks end after 600 s. Time in which a whole job is suspended does not count. libstop_in.so makes
+# clocks run faster.
 . "$(dirname "$0")/lib.sh"
 batch=1 write_sweep sweep.ini
 sed -i 's/^iterations = .*/iterations = 1000/' sweep.ini
@@ -13,8 +14,8 @@ clock="-x LD_PRELOAD=$ROOFSWEEP_BUILD/tests/libstop_in.so -x CLOCK_RATE"
 rows() {
     grep -c '"kind":"record"' sweep.nc.journal
 }
-# begin RATE COUNT ARGUMENTS...: starts a job whose clocks run RATE times as fast, and waits for COUNT records. Sets $job to
-# the launcher, which passes signals on, and $one to rank 1.
+# begin RATE COUNT ARGUMENTS...: starts a job whose clocks run RATE times as fast, and waits for COUNT records. Sets
+# $job to the launcher, which forwards signals, and $one to rank 1.
 begin() {
     rate=$1 count=$2
     shift 2
@@ -35,9 +36,9 @@ ended() {
 
 begin 5 10
 kill -STOP "$one"
-wait_until "$job" output records $(($(rows) + 4)) # the other ranks go on
+wait_until "$job" output records $(($(rows) + 4)) # the other ranks continue
 zero=$(rank_of "$job" 0)
-kill -STOP "$zero" # its last look at the clock is long ago when the signal comes
+kill -STOP "$zero" # so that a long time passes between two of its readings of the clock
 sleep 2
 kill -USR1 "$job"
 kill -CONT "$zero"
@@ -50,7 +51,7 @@ says "interrupted by a signal"
 none_left
 some sweep.nc 14 99
 
-# A rank that only pauses takes part again.
+# A rank that is stopped and continued measures rows again.
 begin 1 $(($(rows) + 4)) --resume
 kill -STOP "$one"
 sleep 1
@@ -59,7 +60,7 @@ ended 0
 complete sweep.nc 100
 [ "$(rows)" = 100 ] || fail "a row is there twice"
 
-# Rank 0 stops while rows run. The clocks then become so fast that the other ranks wait 600 s in 6.
+# Rank 0 is stopped while rows run. Then the clocks become so fast that 600 s take 6 s.
 rm -f sweep.nc*
 clock="-x FAST_FROM=$work/fast $clock"
 begin 100 2
@@ -69,7 +70,7 @@ ended 1
 says "rank 0 on $(hostname) has said nothing for 600 s; go on with --resume"
 none_left
 
-# Rank 0 stops while it publishes: the same 600 s.
+# Rank 0 is stopped while it publishes. The other ranks also wait 600 s.
 height=8 width=8 batch=1 write_sweep sweep.ini
 rm -f sweep.nc* fast
 clock="-x STOP_IN=publishing -x STOP_RANK=0 $clock"
@@ -84,7 +85,7 @@ grep -q "no answer at the end within 6[0-9][0-9] s from: rank 0 on $(hostname)" 
 none_left
 
 has_programs || exit 0
-# The whole job is suspended for longer than its timeout. The program's run that was suspended is repeated.
+# The whole job is suspended for longer than its timeout. The run of a program that was suspended is repeated.
 cat >programs.ini <<'INI'
 [sweep]
 device = cpu

@@ -1,18 +1,18 @@
 #!/bin/sh
-# No row begins that cannot end before the time limit. The file is written in time, the log names the number of rows that
-# are left, the exit status is 5, and --resume goes on.
+# Rows that cannot end before the time limit do not begin. The file is written in time, the log has the number of
+# remaining rows, the exit status is 5, and --resume measures them.
 . "$(dirname "$0")/lib.sh"
 memory=l1 batch=1 height="8, 16" write_sweep sweep.ini
 sed -i 's/^iterations = .*/iterations = 700000/' sweep.ini # 40 rows of about a second on one core
 export OMP_WAIT_POLICY=passive
 
-# limited SECONDS: the command that began at $began took at most SECONDS.
+# limited SECONDS: fails if the command that began at $began took more than SECONDS.
 limited() {
     took=$(($(date +%s) - began))
     [ "$took" -le "$1" ] || { cat output; fail "it took $took s of $1"; }
 }
-# The limit passes while roofs are measured: the file has the devices. On a busy machine the limit passes while devices
-# open, and there is no file.
+# The limit comes while roofs are measured: the file has the devices. (On a busy machine it may come while devices are
+# opened, and there is no file.)
 began=$(date +%s)
 expect 5 run 2 --time-limit 2s sweep.ini
 limited 12
@@ -22,7 +22,7 @@ says "(--time-limit 2 s)"
 count() {
     grep -c '"kind":"record"' sweep.nc.journal || true
 }
-# On a busy machine the roofs may take all of the limit. Then the test tries again with twice the limit.
+# On a busy machine the roofs may take the whole time. Then the test tries again with twice the limit.
 for seconds in 4 8 16 32 64 128; do
     began=$(date +%s)
     expect 5 run 2 --resume --time-limit "$seconds s" sweep.ini
@@ -34,8 +34,8 @@ done
 some sweep.nc 1 39
 before=$(count)
 
-# The end of the batch job comes before the limit. roofsweep estimates rows from earlier rows, so that none may begin on a
-# busy machine (status 3).
+# The end of the batch job comes before --time-limit. On a busy machine the estimated times of rows may be so long that
+# no row begins (status 3).
 for seconds in 4 8 16 32 64 128; do
     began=$(date +%s)
     status=0
@@ -49,12 +49,12 @@ done
 some sweep.nc 1 39
 [ "$(count)" -gt "$before" ] || fail "nothing was measured in $seconds s"
 
-# --time-limit none ignores the environment. A narrower sweep keeps this short.
+# --time-limit none ignores the environment.
 sed -i 's/^width = .*/width = 8/' sweep.ini
 SLURM_JOB_END_TIME=$(date +%s) expect 0 run 2 --resume --time-limit none sweep.ini
 complete sweep.nc "$(grep -c '"kind":"record"' sweep.nc.journal)"
 
-# Malformed times.
+# Malformed times are errors.
 expect 2 "$ROOFSWEEP_BIN/roofsweep" --time-limit 10 sweep.ini
 says "--time-limit"
 SLURM_JOB_END_TIME=soon expect 0 "$ROOFSWEEP_BIN/roofsweep" --resume sweep.ini

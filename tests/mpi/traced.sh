@@ -1,5 +1,5 @@
 #!/bin/sh
-# strace shows the files that roofsweep opens for writing: output, journal, and temporary files with random names.
+# roofsweep opens only these files for writing, as strace shows: output, journal, and temporary files with random names.
 . "$(dirname "$0")/lib.sh"
 roofsweep=$ROOFSWEEP_BIN/roofsweep
 
@@ -44,7 +44,8 @@ if not any(random.search(name) for name in names) or f"{work}/results/x.nc" not 
 sys.stdout.writelines(wrong)
 sys.exit(bool(wrong))
 PY
-# traced FILE ARGUMENTS...: writes the opened files to FILE, without those of MPI (TMPDIR, shared memory).
+# traced FILE ARGUMENTS...: writes the names of the files that roofsweep opens to FILE, except those of MPI (TMPDIR,
+# shared memory).
 traced() {
     trace=$1
     shift

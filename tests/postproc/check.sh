@@ -1,11 +1,11 @@
 #!/bin/sh
-# `roofsweep-post check`: targets of roofs and references of configurations, on committed files and on a node of four GPUs
-# made from the golden sample. Then the example for ReFrame.
+# Tests `roofsweep-post check`: targets of roofs and references of configurations, with files of tests/data and with a
+# node of four GPUs made from the golden sample. Then the example for ReFrame.
 . "$(dirname "$0")/../mpi/lib.sh"
 . "$here/../postproc/samples.sh"
 paper=$root/tests/data/paper_h100.nc
 
-# The committed GPUs pass the targets of the release; a GPU at 95 % in one target fails. Failed rows are listed.
+# The GPUs of tests/data reach the targets of the release. A GPU with 95 % of one roof fails. Failed rows are listed.
 expect 1 script check "$root/tests/data/algorithms_h100.nc" --targets "$root/sweeps/targets.ini"
 row "^FAIL #0" "1 rows failed, the first: wrong result"
 for file in "$paper" "$root"/tests/data/loops_h100.nc "$root"/tests/data/roofs_*h100.nc; do
@@ -30,7 +30,7 @@ sed -n '/^```ini$/,/^```$/{/^```/!p}' "$root/postproc/README.md" >page.ini
 expect 0 script check "$paper" --targets page.ini
 row "^PASS #0 vm .* (6 checks)$"
 
-# Targets made from a healthy fleet: the fleet's devices reach them, a slower device does not.
+# `baseline` writes targets that its devices reach, and a slower device does not.
 expect 0 script baseline "$root"/tests/data/roofs_8xh200.nc "$root/tests/data/node_4xh200.nc" --output fleet.ini
 grep -q "^dram triad = 4.417 TB/s +- 4.0 %$" fleet.ini || { cat fleet.ini; fail "the median of the fleet"; }
 [ "$(grep -c '^time_median' fleet.ini)" = 40 ] || fail "configurations"
@@ -41,8 +41,8 @@ expect 1 script check sick.nc --targets fleet_roofs.ini --quiet
 row "^FAIL #5 vm GPU-7b4be556" "dram triad: 4.417 TB/s +- 4.0 % MISSED"
 [ "$(grep -c '^PASS' output)" = 7 ] || { cat output; fail "another one fails, too"; }
 
-# Models whose name cannot be the name of a section as it is. Each target is written and read back; a slower device
-# fails by its row.
+# Names of models that must be changed to be the name of a section. `check` reads each target that `baseline` wrote: a
+# slower row fails.
 odd='data["device_model"][:] = numpy.array(["A | B%20", " blanks  ", "DEFAULT", "[]#;"], object)'
 doctored "$root/tests/data/node_4xh200.nc" odd.nc "$odd"
 doctored odd.nc again.nc 'data["device_hostname"][:] = numpy.array(["other"] * 4, object)'
@@ -52,21 +52,21 @@ expect 0 script check odd.nc --targets odd.ini --quiet
 expect 1 script check slow.nc --targets odd.ini --quiet
 [ "$(grep -c '^FAIL.*time_median' output)" = 4 ] || { cat output; fail "a model is skipped"; }
 
-# A device without a measured row reaches no target of a configuration.
+# A device without a measured row fails the targets of configurations.
 expect 1 script check "$root/tests/data/roofs_8xh200.nc" --targets fleet.ini --quiet
 [ "$(grep -c '^FAIL.*no row of this device was measured' output)" = 8 ] || { cat output; fail "no row, and it passes"; }
 
 cp "$root/sweeps/targets.ini" own.ini
 kept own.ini "cannot write own.ini: it is an input file" check sick.nc --targets own.ini --json own.ini
 
-# Each device alone. A roof that is missing or doubtful misses its target.
+# Verdicts on each device. A roof that is missing or doubtful misses its target.
 printf '[Sample GPU]\ndram read = 3.55 TB/s\nl2 read = 8 TB/s\nfp32 vector = 98 %%\n' >node.ini
 expect 1 script check node.nc --targets node.ini
 row "^FAIL #0 node1 GPU-0 (5 checks): dram read: 3.55 TB/s MISSED: -1.4 %, 1 rows failed"
 row "^FAIL #1 node1 GPU-1 (5 checks): dram read: 3.55 TB/s NOT KNOWN, dram read, alone: not measured: the bus is gone$"
 row "^FAIL #2 node1 GPU-2 (5 checks): l2 read: 8 TB/s NOT KNOWN, l2 read, alone: contradicted$"
 row "^PASS #3 node1 GPU-3 (4 checks)$"
-# A disturbed roof is marked, reaches no target, and makes none.
+# A disturbed roof is marked, reaches no target, and `baseline` makes no target from it.
 python '
 import shutil, netCDF4
 shutil.copy("node.nc", "disturbed.nc")
@@ -84,7 +84,7 @@ refused "other work disturbed dram read of #3 node1: a sample takes 25.0 % longe
 expect 0 script baseline "$paper" --output paper.ini
 says "device to host, alone of #0 vm is left out: other work disturbed it, samples differ by 27.3 %; measure it again"
 ! grep -q "^device to host" paper.ini || fail "a roof whose samples differ makes a target"
-# Blanks at the end of a model's name, as AMD has, do not count.
+# Blanks at the end of a model's name, as in AMD's, are ignored.
 doctored alone.nc blanks.nc 'names = [f"{name}   " for name in data["device_model"][:]]
 data["device_model"][:] = numpy.array(names, object)'
 printf '[Sample GPU  ]\n[Sample CPU]\n' >blanks.ini
@@ -95,7 +95,7 @@ expect 1 script check alone.nc --targets one.ini
 row "^PASS #0 node1"
 row "^FAIL #1 node2" "no targets for Sample CPU; one.ini has: Sample GPU"
 
-# References of configurations: slower than the tolerance fails, faster passes.
+# References of configurations: a row that is slower than the tolerance fails, a faster one passes.
 reference() {
     cat >rows.ini <<INI
 [NVIDIA H100 80GB HBM3]
@@ -158,7 +158,7 @@ refused "none.ini: No such file" check "$paper" --targets none.ini
 printf '[NVIDIA H100 80GB HBM3]\n[NVIDIA H100 80GB HBM3 | none]\nwhere = batch=77\ntime_median = 1 s\n' >rows.ini
 expect 1 script check "$paper" --targets rows.ini
 row "^FAIL #0" "none: no row has batch=77"
-# Control characters, which terminals and XML reject, in names of targets and in a file.
+# Names of targets and texts of a file with control characters, which XML does not allow.
 doctored "$paper" control.nc \
     'data["status"][3], data["error"][3] = 2, "ended \ufffe, \"quoted\" <here> & there"'
 printf '[NVIDIA H100 80GB HBM3]\n[NVIDIA H100 80GB HBM3 | a\033[31mb]\nwhere = batch=77\001\ntime_median = 1 s\n' >rows.ini

@@ -1,14 +1,14 @@
 #!/bin/sh
-# `roofsweep-post compare`: a node of four GPUs made from the golden sample, the eight GPUs of tests/data, and files compared
-# with earlier files.
+# Tests `roofsweep-post compare` with a node of four GPUs made from the golden sample, with the eight GPUs of
+# tests/data, and with earlier files as reference.
 . "$(dirname "$0")/../mpi/lib.sh"
 . "$here/../postproc/samples.sh"
 eight=$root/tests/data/roofs_8xh200.nc
 paper=$root/tests/data/paper_h100.nc
 
-# Statistics: a device is slow if it is the slower of two, or far outside the scatter of many. The limit depends
-# on the spread of the reference, never on the samples of the judged device, and is at most 10 %. With a larger spread the
-# verdict is unsure instead of slow. A faster device is never a finding.
+# Statistics: a device is slow if it is slower than the other of two, or far outside the scatter of many. The limit
+# depends on the spread of the reference, never on the samples of the judged device, and is at most 10 %. If the spread
+# is larger, the verdict is unsure instead of slow. A faster device passes.
 python '
 import numpy as np, pandas
 from roofsweep_post.deviations import judged
@@ -32,7 +32,7 @@ wide = dict(values=[100, 108, 92, 115, 85, 88, 40])
 assert unsure(wide["values"]) == [4, 5] and slow(wide["values"]) == [6] and found(wide["values"])["limit"].max() == 0.1
 assert slow([100, 50], between=np.inf) == [] and slow([100, 50], least=np.inf) == []    # printed, not judged
 assert slow([100] * 500 + [95]) == [500]
-# In a later file each device is compared with itself in the earlier file, a new device with the median of its model.
+# A device of a later file is compared with itself in the earlier file, a new device with the median of its model.
 assert slow([100, 90, 100, 90], files=[0, 0, 1, 1], uuid=["a", "b", "a", "b"]) == []
 assert slow([100, 90, 90, 90], files=[0, 0, 1, 1], uuid=["a", "b", "a", "b"]) == [2]
 assert slow([100, 100, 90, 99], files=[0, 0, 1, 1], uuid=["a", "b", "c", "d"]) == [2]
@@ -43,7 +43,7 @@ assert slow([100, 95], files=[0, 1], uuid=["a", "a"], placed=[0, 0.06]) == [1]
 assert found([100, 90, 80], files=[0, 1, 1], model=["m", "n", "n"])["deviation"].isna().all()   # no reference
 ' || fail "statistics"
 
-# Compares all roofs and conditions. Doubtful roofs are listed and not compared. A device without a comparable value
+# All roofs and conditions are compared, except doubtful roofs, which are listed. A device without a comparable value
 # does not pass.
 for name in golden.nc alone.nc; do doctored $name $name 'data["device_roof_spread"][:] = 0.01; data["device_roof_mean"][:] = 1'; done
 expect 6 script compare golden.nc alone.nc
@@ -51,7 +51,7 @@ row "fp16 tensor library, alone: above-theory: 1#0 node1, 2#0 node1"
 says "No configuration was measured on two devices"
 row "^INCONCLUSIVE 2#0 node1" "1 configurations not measured, which the reference has: batch batch=16 kernel=3 precision=fp16"
 row "^INCONCLUSIVE 2#1 node2" "1 configurations not measured, which the reference has: lstm"
-# A file of roofs alone: it lacks all rows of the reference, and xarray reads its texts without rows as numbers.
+# A file without rows lacks all rows of the reference. (xarray reads texts of no entries as numbers.)
 python '
 import xarray
 data = xarray.open_dataset("node.nc").load().isel(config=slice(0), kernel=slice(0))
@@ -71,7 +71,7 @@ row "^PASS 1#0 node1 GPU-0 (9 checks)$"
 row "^FAIL 1#1 node1 GPU-1 (9 checks): dram read, alone: not measured: the bus is gone$"
 row "^FAIL 1#2 node1 GPU-2 (9 checks): l2 read, alone: contradicted$"
 row "^FAIL 1#3 node1 GPU-3 (9 checks): dram triad, together slower by 18.0 % +- 0.3 (limit 4.4 %)$"
-# A verdict for each device, as text and as JSON.
+# Verdicts as text and as JSON.
 expect 1 script compare node.nc --quiet --json found.json --junit found.xml
 [ "$(wc -l <output)" = 4 ] || { cat output; fail "more than a line for each device"; }
 python '
@@ -105,7 +105,7 @@ kept node.nc "cannot write linked: it is an input file" compare node.nc --json l
 refused "cannot write new: another option names it, too; --junit must" compare node.nc --json new --junit new
 [ ! -e new ] || fail "it is refused too late"
 expect 1 script compare node.nc --json /dev/null --junit /dev/null
-# Nodes to drain, in the form of Slurm; a text that is no name of a node is refused. Values for Prometheus.
+# Commands of Slurm that drain nodes; a host name that is no name of a node is refused. Values for Prometheus.
 doctored node.nc fleet.nc '
 data["device_hostname"][:] = numpy.array(["gpu002", "gpu003.site", "gpu004", "x'"'"'$(touch run)"], object)
 data["device_driver_version"][2] = "999.1"
@@ -148,24 +148,24 @@ assert len(series) == len(set(series)), "a series stands twice"
 wanted = [check["value"] for check in checks if check["value"] is not None]
 assert len(found) == len(wanted) and all(abs(one - other) <= 1e-5 * abs(other) for one, other in zip(found, wanted))
 ' || fail "Prometheus"
-# Worse health fails. Other properties, and drift from most devices of the model, are printed and do not fail.
+# A device with worse health fails. Other properties, and drift from most devices of the model, are only printed.
 expect 1 script compare fleet.nc
 row "^PASS 1#0 gpu002" "xids_of_programs 0, now 2, xid_last 31$"
 row "^FAIL 1#1 gpu003" "ecc_uncorrected_ever 0, now 2" "xids 0, now 1"
 row "^FAIL 1#2 gpu004" "l2 read" "pcie_replays 1, now 5, driver 999.1, of most 580.0$"
 row "^FAIL 1#3 x" "pcie_width 16, now 8"
 row "^  Sample GPU: driver 999.1, of most 580.0: 1#2 gpu004$"
-# Devices of different models cannot be compared, which one line says.
+# Devices of different models cannot be compared: one line of error.
 expect 1 script compare golden.nc --across-models --quiet
 row "^PASS 1#0 node1" "(4 checks)$"
 row "^FAIL 1#1 node2 cpu-node2-0-3 (2 checks): fp32 vector, alone slower by 99.6 %"
 [ "$(wc -l <output)" = 2 ] || { cat output; fail "more than a line for each device"; }
-# Without an interval of times, the notch of the samples takes its place.
+# If a file has no interval of times, the notch of the samples is used instead.
 doctored golden.nc bare.nc 'data.renameVariable("time_median_low", "another")'
 expect 1 script compare bare.nc --across-models --quiet
 row "^PASS 1#0 node1" "(4 checks)$"
 refused_option "argument -c/--configurations: '-1' is no whole number >= 0" compare node.nc --configurations -1
-# Compared with an earlier file, only slower is a finding.
+# Compared with an earlier file, only slower devices fail.
 expect 1 script compare alone.nc node.nc
 row "^FAIL 2#3 node1 GPU-3" "dram triad, together slower by 17.6 % +- 0.3 "
 ! grep -q "^FAIL 1#" output || { cat output; fail "the reference is judged"; }
@@ -177,24 +177,25 @@ doctored golden.nc row.nc 'data["energy"][:] *= 1.25'
 doctored golden.nc less.nc 'data["energy"][:] *= 0.8'
 expect 0 script compare golden.nc faster.nc
 expect 1 script compare golden.nc slower.nc
-# More energy for equal work counts like a slower roof or row.
+# More energy for equal work is judged like a slower roof or row.
 expect 0 script compare golden.nc less.nc --quiet
 expect 1 script compare golden.nc roof.nc --quiet
 row "^FAIL 2#0 node1" "dram read, alone, energy slower by 20.0 % +- 3.9 (limit 9.0 %)"
 expect 1 script compare golden.nc row.nc --quiet
 row "^FAIL 2#0 node1" "batch batch=16.*, energy slower by 20.0 % +- 3.9 (limit 18.0 %)"
 
-# Eight healthy GPUs have no finding. A GPU at 95 % in one roof is found, for every roof that repeats within 1.3 %.
+# Eight healthy GPUs pass. A GPU with 95 % of one roof fails, for each roof that repeats within 1.3 %.
 expect 0 script compare "$eight"
 ! grep -q '%\*' output || { cat output; fail "a healthy GPU is marked"; }
 [ "$(grep -c '^PASS' output)" = 8 ] || { cat output; fail "a healthy GPU fails"; }
-# Four healthy GPUs: one has a longer way to its L2; one has a row at -6.1 % because of the addresses of its buffers.
+# Four healthy GPUs pass, although one has a longer way to its L2, and one has a row that is 6.1 % slower because of the
+# addresses of its buffers.
 expect 0 script compare "$root/tests/data/node_4xh200.nc"
 row "^launch gap dependent graph, alone *4 " "-10.1 %   1#0 vm"
 row " -6.1 %   1#1 vm"
 ! grep -q '%[*?]' output || { cat output; fail "a healthy GPU is marked"; }
 [ "$(grep -c '^PASS' output)" = 4 ] || { cat output; fail "a healthy GPU does not pass"; }
-# A burst of tensor units at a lower clock is no finding.
+# A device whose tensor roofs are slower only because of a lower clock passes.
 doctored "$eight" clock.nc '
 own = (data["device_roof_name"][:] == "bf16 tensor mma") & (data["device_roof_device"][:] == 5)
 for value in "performance", "nominal_fraction", "sm_clock":
@@ -225,8 +226,8 @@ assert kinds == 74 and found > 0.8 * 8 * kinds, (kinds, found)
 print(kinds, found)
 ' "$eight" || fail "few of the slow ones are found"
 
-# Another load on a GPU is the first reason of its FAIL, before slow roofs; its neighbour passes. Energies are no
-# configurations. Each limit is what healthy devices exceed in one of 200 families of checks, or more.
+# If there is another load on a GPU, the load is the first reason of its FAIL, before slow roofs; its neighbour passes.
+# Energies do not count as configurations. Each limit is at least that of normal_limit().
 two=$root/tests/data/node_2xh100.nc
 doctored "$two" busy.nc '
 mine = data["device_roof_device"][:] == 1
@@ -241,7 +242,7 @@ data["energy"][~beside] *= 1.05'
 expect 1 script compare "$two" busy.nc --quiet
 row "^PASS 2#0"
 row "^FAIL 2#1" ": another load takes 5..* % of the GPU.s time (limit 1.0 %); other processes beside 40 configurations: python3 (process 9, 5 % busy), l2 write, together slower by 7.9 % +- 0.5 "
-# A loaded GPU is no reference: its model takes its place, else the device is inconclusive.
+# A GPU that was measured beside a load is no reference: the reference is its model, or else the device is inconclusive.
 doctored "$two" slower.nc '
 for value in "performance", "nominal_fraction", "clock_fraction":
     data[f"device_roof_{value}"][data["device_roof_name"][:] == "fp32 vector"] *= 0.97'
@@ -275,14 +276,14 @@ print(len(worst), max(worst))
 assert len(worst) > 390 and 0.9 < max(worst) < 1.002
 ' "$eight" "$paper" "$root/tests/data/node_4xh200.nc" || fail "above theory"
 
-# A roof whose samples differ by 27 % cannot be a reference. The other tests have a copy in which they do not.
+# A roof whose samples differ by 27 % cannot be a reference. Other tests use a copy without such a roof.
 doctored "$paper" fit.nc 'data["device_roof_spread"][data["device_roof_name"][:] == "device to host"] = 0.01'
 expect 6 script compare "$paper" fit.nc --quiet
 row "^INCONCLUSIVE 2#0 .*: device to host, alone: other work disturbed the reference; measure it again$"
 expect 0 script compare fit.nc "$paper" --quiet
 paper=fit.nc
 
-# Sustained roofs are compared by cycles of their own clock. A lower clock alone is inconclusive.
+# Sustained roofs are compared by work per clock cycle. If only the clock is lower, the device is inconclusive.
 doctored "$paper" warm.nc 'data["device_roof_sustained"][:] *= 0.99'
 doctored "$paper" hot.nc 'data["device_roof_sustained"][:] *= 0.85'
 expect 0 script compare "$paper" warm.nc
@@ -315,15 +316,16 @@ expect 1 script compare "$paper" slow.nc --configurations "$rows"
 refused "only one device" compare "$paper"
 refused "named twice" compare "$paper" "$paper"
 
-# Files compared at once repeat no series.
+# Prometheus' text for several files has each series once.
 expect 1 script compare "$paper" slow.nc warm.nc --prometheus two.prom
 python '
 lines = [line.rpartition(" ")[0] for line in open("two.prom") if line[0] != "#"]
 assert len(lines) == len(set(lines)) > 400 and sum("device=\"3#0 vm\"" in line for line in lines) > 200, len(lines)
 ' || fail "series of Prometheus"
 
-# A device without a reference of its model, or beside another process, is not judged. Noisy samples, and configurations
-# that failed on one device alone, are findings. A row with a lower clock is compared by its cycles.
+# A device is inconclusive if the reference has no device of its model, or if another process ran on it. A device fails
+# because of noisy samples, or of a configuration that failed only on this device. A row at the power cap is compared by
+# clock cycles.
 expect 6 script compare "$paper" "$root/tests/data/training_cpu.nc" --quiet
 row "^INCONCLUSIVE 2#0 vm cpu-.* (1 checks): the reference has no Intel(R) Xeon(R) Processor$"
 changed() {
@@ -349,14 +351,14 @@ expect 0 script compare capped.nc changed.nc --quiet
 expect 1 script compare "$paper" changed.nc --quiet
 doctored capped.nc changed.nc "$slower"
 expect 1 script compare capped.nc changed.nc --quiet
-# Longer gaps between launches belong to the process, not to the device.
+# Longer gaps between launches do not fail a device, because they differ between processes.
 gaps='kind = data["device_roof_name"][:] == "launch gap"; gap = data["device_roof_time"][kind].mean()
 data["time_median"][:] += 0.12 * gap * data["launches"][:]'
 changed "$gaps; data['device_roof_time'][kind] *= 1.12"
 expect 0 script compare "$paper" changed.nc --quiet
 changed "$gaps; data['device_roof_time'][kind] *= 2; data['time_median'][:] += 0.5 * gap * data['launches'][:]"
 expect 1 script compare "$paper" changed.nc --quiet
-# With measured placements, their spread in the reference is the limit.
+# If the reference has several placements, their spread is the limit.
 changed 'data.createVariable("placements", "i8", ("config",))[:] = 5
 for name in ("low", "high"):
     data[f"time_median_{name}"][:] = data["time_median"][:] * (1.06 if name == "high" else 1)'
@@ -380,7 +382,8 @@ if month >= 3:
     data["device_roof_bandwidth"][name == "l2 read"] *= 0.9' $month
 done
 echo damaged >months/6.nc
-# A file that HDF5 reads without end, absurd times and texts for numbers are left out by name; escapes are not printed.
+# --since names and leaves out a file that HDF5 reads without end, absurd times, and texts instead of numbers. Escape
+# sequences are not printed.
 cat >endless.py <<'PY'
 import sys
 data = bytearray(open(sys.argv[1], "rb").read())
@@ -415,8 +418,8 @@ row "^node1 GPU-.* dram read, alone *6 *-2.1 % *-10.5 %$"
 row "^  2024-02-12 node1 GPU-.*: 580.0 to 999.1: l2 read, alone -10.0 %, dram read, alone -6.1 %$"
 refused "--since gives no verdicts" compare --since 2023-01-01 months --quiet
 
-# A device that lacks something does not pass. Each case is a copy of a healthy node of four GPUs that lacks something,
-# with the expected verdict.
+# A device that lacks a value which other devices have does not pass. Each case is a copy of a healthy node of four GPUs
+# without some values, with the expected verdict.
 four=$root/tests/data/node_4xh200.nc
 cat >lack.py <<'PY'
 import shutil, sys
@@ -481,8 +484,8 @@ for command in "compare nobody.nc" "check nobody.nc --targets $root/sweeps/targe
     expect 1 script $command --quiet
     row "^FAIL .*# no device" "1 rows failed on no device, the first: no device was left$"
 done
-# `check` also fails devices that lack rows or roofs of their peers. A host of the reference that no later file has gets
-# one line.
+# `check` also fails a device that lacks rows or roofs of other devices. If no later file has a host of the reference,
+# the host has one line.
 printf '[NVIDIA H200]\n' >empty.ini
 for file in rows roofs skipped; do
     expect 1 script check "$file.nc" --targets empty.ini --quiet
@@ -498,8 +501,8 @@ refused "nan.nc: damaged: 1 measured rows have no time" compare nan.nc
 refused "zero.nc: damaged: 1 measured rows have no time" check zero.nc --targets "$root/sweeps/targets.ini"
 refused "health.nc: damaged: device_health_end (its values are no number" compare health.nc
 
-# The verdict of a gate: one file is enough. A node without a file, with a damaged one, or whose job failed, fails and is
-# drained; so do all nodes if there is no file.
+# Verdicts of gate.sh. One good file is enough. A node fails and is drained if its file is missing or damaged, or its
+# job failed; without any file, all nodes do.
 export ROOFSWEEP_POST="$ROOFSWEEP_PYTHON $root/postproc/roofsweep-post"
 gate_fails() {
     expect 1 bash "$root/jobscripts/gate.sh" verdict gate
@@ -518,9 +521,9 @@ gate_fails n2 "the result file is damaged"
 gate_fails n3 "the job ended with status 4"
 [ "$(grep -c '^PASS' gate/verdicts)" = 4 ] || { cat gate/verdicts; fail "a healthy GPU fails"; }
 
-# Bits of results: equal where configuration, seed, algorithm, kernels, grids, model and library are. Differing bits are
-# the first reason of a verdict. Rows whose iterations differ are left out by name, unless those of all other devices
-# agree. bits CODE: bits.nc is a file of four GPUs after CODE, which sees the rows of each GPU in `of`.
+# Bits of results must be equal if configuration, seed, algorithm, kernels, grids, model and library are. Different bits
+# are the first reason of a verdict. Rows whose iterations differ are left out and named, unless they agree on all other
+# devices. bits CODE: makes bits.nc, a file of four GPUs that CODE changes; `of` has the rows of each GPU.
 bits() {
     doctored "$four" bits.nc '
 data.createVariable("output_hash", str, ("config",))

@@ -4,12 +4,12 @@
 . "$(dirname "$0")/../mpi/lib.sh"
 . "$here/../postproc/samples.sh"
 
-# The header of a whole sweep has at most 130 variables and 600 lines.
+# The file of a sweep with all workloads has at most 130 variables, and a header of 600 lines.
 ncdump -h "$root/tests/data/paper_h100.nc" >header
 [ "$(grep -cE "^	(double|string|int64|byte) " header)" -le 130 ] || fail "a file has too many variables"
 [ "$(wc -l <header)" -le 600 ] || fail "the header of a file is too long"
 
-# Files of another format, and rows that another tool has joined, are refused.
+# Files with another format version, and files whose rows another tool has joined, are refused.
 for version in 2 99; do
     doctored golden.nc old.nc "data.format_version = $version"
     [ $version -lt 3 ] && says="an earlier roofsweep wrote it" || says="format version 99"
@@ -32,7 +32,7 @@ compute = fp32
 sequence = 2
 INI
 expect 0 run 1 fresh.ini
-# Variables without a value: reasons of failures, and values of hardware counters.
+# A file of a CPU lacks variables that it cannot have, such as counted values and reasons of failures.
 python '
 import numpy, xarray
 data = xarray.open_dataset("fresh.nc", decode_times=False)
@@ -53,12 +53,12 @@ assert len(empty) <= 3, empty
 checker=${COMPLIANCE_CHECKER:-compliance-checker}
 command -v "$checker" >/dev/null || { echo "skipped: no compliance-checker (pip install compliance-checker)"; exit 77; }
 for file in golden.nc fresh.nc; do
-    # The exit status is ignored, because version 6.1 fails on coordinates that are names and always ends with 1.
+    # The exit status is ignored: version 6.1 always ends with 1, because it does not accept texts as coordinates.
     "$checker" -t cf:1.11 -c strict "$file" >report || true
     grep -q "All tests passed" report || { cat report; fail "$file: CF"; }
     "$checker" -t acdd:1.3 -c strict -f json -o acdd.json "$file" >/dev/null || true
-    # Accepted findings of ACDD: standard names, geographic places, facts that only people know, and
-    # coverage_content_type, which would add a line of ncdump to each variable.
+    # These findings of ACDD are accepted: standard names, geographic places, facts that only people know, and
+    # coverage_content_type, which would be one more attribute of each variable.
     python '
 import json, re, sys
 expected = """coverage_content_type standard_name geospatial_ creator_ publisher_ contributor_ institution license

@@ -5,7 +5,7 @@
 python 'import matplotlib, plotly' 2>/dev/null || { echo "skipped: no matplotlib or no plotly"; exit 77; }
 PATH=$ROOFSWEEP_BIN:$PATH # predict runs roofsweep
 . "$here/../postproc/samples.sh"
-# elsewhere LINE: whether another test runs this line, or only a site can.
+# elsewhere LINE: succeeds if another test runs this line, or if it needs a cluster.
 elsewhere() {
     case $1 in
         srun* | mpirun* | "cmake "* | *tests/run.sh* | *quickstart.sh* | PATH=*) ;; # mpi/, install.sh, tests/run.sh
@@ -42,8 +42,8 @@ page=$(sed -n 's/^roofsweep: summary //p' "$root/docs/operating.md" | sed 's/=[^
 
 count=0
 for page in README.md docs/operating.md postproc/README.md; do
-    # Extracts commands from blocks without a language and from the table of questions. Other tests run the scripts
-    # (slurm/two_nodes.sh).
+    # Extracts commands from code blocks without a language, except scripts (slurm/two_nodes.sh runs them), and from
+    # tables.
     awk '/^```/ { inside = !inside; ours = $0 == "```"; first = 1; next }
         inside && first { first = 0; if (/^#!/) ours = 0 }
         inside && ours { line = line $0; if (sub(/\\$/, "", line)) next; print line; line = "" }
@@ -62,7 +62,7 @@ for page in README.md docs/operating.md postproc/README.md; do
     done <lines
 done
 [ "$count" -gt 25 ] || fail "only $count commands"
-# The two lines of a table in README.md are in the file.
+# The two lines of a table in README.md have the values of the file.
 python '
 import re, sys
 import roofsweep_post as post

@@ -1,6 +1,6 @@
 #!/bin/sh
-# `roofsweep-post plot` and `export`, on a file of the quick start: figures with the values of the file, clear errors, and
-# every recipe of postproc/README.md.
+# Tests `roofsweep-post plot` and `export` with a file of the quick start: figures have the values of the file, errors
+# are clear, and every recipe of postproc/README.md works.
 . "$(dirname "$0")/../mpi/lib.sh"
 python 'import matplotlib' 2>/dev/null || {
     echo "skipped: no matplotlib (package python3-matplotlib)"
@@ -20,13 +20,14 @@ file "$root/tests/postproc/check_figures.py" "$paper" "$eight" golden.nc two.nc 
 # Every figure of the gallery is readable.
 expect 0 file "$root/tests/postproc/check_gallery.py" "$root"
 
-# The sweep measures roofs alone, because roofs together need a common start, which a busy machine may miss.
+# The sweep measures roofs only with `condition = alone`: roofs together need a common start, which a busy machine may
+# miss.
 sed 's/^device = auto/device = cpu/; s/^implementation = auto.*/implementation = plain/' "$root/sweeps/quickstart.ini" >quickstart.ini
 printf '[peaks]\ncondition = alone\n' >>quickstart.ini
 expect 0 run 2 quickstart.ini
 expect 0 run 2 --output again.nc quickstart.ini
 
-# All kinds of figures from a file of CPUs, in all formats; text in SVG and PDF stays text.
+# Draws all kinds of figures of a CPU's file in all formats. Text in SVG and PDF stays text.
 cat >kinds.py <<'PY'
 import shlex, sys
 from roofsweep_post import cli
@@ -45,11 +46,11 @@ for words in [
 PY
 expect 0 file kinds.py "$paper" "$eight"
 for format in pdf svg png; do says "figure.$format"; done
-# Names that look like TeX, or are longer than a page.
+# Names that look like TeX, and names that are longer than a page.
 doctored node.nc names.nc 'data["device_model"][:] = numpy.full(4, "$x_{", dtype=object)
 data["device_hostname"][:] = numpy.full(4, "a" * 100000, dtype=object)'
 for kind in classic map; do expect 0 script plot "$kind" names.nc --output names.png; done
-# Widths of a journal's column and page, 72 points an inch; PDFs embed all fonts, as TrueType.
+# Figures are as wide as a journal's column or page (72 points an inch). PDFs embed all fonts as TrueType.
 if command -v pdffonts >/dev/null; then
     for page in figure:252 page:518.4; do
         pdfinfo "${page%:*}.pdf" | grep -q "^Page size: *${page#*:} x" || fail "${page%:*}.pdf is of another width"
@@ -64,7 +65,8 @@ from PIL import Image
 image = Image.open("figure.png")
 assert abs(image.width - 3.5 * 300) < 2, image.size
 ' || fail "figure.png is of another width"
-# Lines join points along the parameter that all other varying parameters follow (vary = zip), or there are no lines.
+# If one parameter determines all others that vary (vary = zip), lines join points in its order; else there are no
+# lines.
 python '
 import roofsweep_post as post
 from roofsweep_post.figures.scene import swept
@@ -98,7 +100,7 @@ assert max(abs(rows.time_median / data.time_median.values - 1)) < 1e-12
 assert set(rows.paper_bound) <= {"compute", "bandwidth", "overhead", "unknown"}
 ' || fail "an exported table differs from the file"
 
-# h5netcdf replaces a missing netCDF4; without both there is a clear error.
+# h5netcdf is used if netCDF4 is missing; without both there is a clear error.
 cat >reader.py <<'PY'
 import importlib.util, sys
 import numpy as np
@@ -172,8 +174,8 @@ says "complexity"
 expect 2 script plot nothing quickstart.nc
 says "invalid choice"
 
-# recipes LANGUAGE: prints the README's code blocks of this language, one line for each of ten questions; CDO cannot
-# answer all questions.
+# recipes LANGUAGE: writes the README's code blocks of this language to the file `recipes`. They must have a line for
+# each of ten questions; CDO cannot answer all.
 recipes() {
     sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/{/^\`\`\`/!p}" "$root/postproc/README.md" >recipes
     for question in 1 3 4 5 6 7 8 9 $([ "$1" = cdo ] || echo 2 10); do

@@ -1,5 +1,5 @@
 #!/bin/sh
-# `roofsweep-post predict`: errors of predictions for committed rows; rows without an order get no prediction.
+# Tests `roofsweep-post predict`: errors of its predictions for rows of tests/data.
 . "$(dirname "$0")/../mpi/lib.sh"
 data=$root/tests/data
 export OPENBLAS_NUM_THREADS=1 PYTHONPATH="$root/postproc"
@@ -33,7 +33,7 @@ times = found[found["name"].str.contains("conv2d-batch") & found["configuration"
     "cache=hot.*pass=forward precision=fp16")].groupby("batch")["time_median"].min()
 assert times[16] < row["time_low"] < row["time"] < row["time_high"] < times[32] * 1.2, (row, times)
 
-# another device: roofs alone scale times of an H100 to an H200
+# Predicts times on an H200 from times on an H100 and the roofs of both.
 times = post.rows(post.load(data + "/node_4xh200.nc")).groupby("configuration")["time_median"].median()
 before = post.rows(post.load(data + "/node_2xh100.nc")).groupby("configuration")["time_median"].median()
 words = data + "/node_2xh100.nc", "--device", data + "/node_4xh200.nc", "--manifest", data + "/../../sweeps/node.ini"

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Roofs in postproc/: from a node of four GPUs, made from the golden sample, and from sweeps/roofs.ini on two ranks of
+# Tests tables of roofs: of a node of four GPUs, made from the golden sample, and of sweeps/roofs.ini on two ranks of
 # this CPU.
 . "$(dirname "$0")/../mpi/lib.sh"
 . "$here/../postproc/samples.sh"
 
-# Kinds of roofs keep the order of each file and device. A kind that one file lacks is placed as in the other file.
-# If two files contradict each other, the first decides.
+# Kinds of roofs have the order of the files. If one file lacks a kind, its place is that in the other file. If two
+# files contradict each other, the first decides.
 python '
 from roofsweep_post.frames import merged
 for sequences, expected in [
@@ -17,7 +17,7 @@ for sequences, expected in [
     assert found == expected, (found, expected)
 ' || fail "kinds of roofs are in another order"
 
-# Control characters are neither in tables nor in texts for figures.
+# Tables and texts for figures contain no control characters.
 python '
 import xarray
 data = xarray.open_dataset("golden.nc").load()
@@ -40,7 +40,7 @@ assert data.attrs["title"] == "?]0;title?", data.attrs["title"]
 assert plain("Größe\t€ \udc9b") == "Größe\t€ ?"
 ' || fail "hostile texts"
 
-# Each model has a table of its own.
+# Each device model has a table.
 expect 0 script roofs golden.nc
 says "Sample GPU: 1 device on 1 host"
 says "driver 580.0, power cap 700 W, constant power 150 W, rest power 128.1 W, measured 2024-12-31T23:58:20Z"
@@ -54,12 +54,12 @@ says "#0 node1: GPU-00000000-0000-0000-0000-000000000001, PCI 00000000:3B:00.0"
 expect 0 script roofs alone.nc
 row "^fp64 vector" "100 GFLOP/s"
 
-# Several devices: the median and the slowest device.
+# Tables of several devices have the median and the slowest device.
 expect 0 script roofs node.nc
 says "Sample GPU: 4 devices on 1 host"
 row "^dram read " "3.57 TB/s" "3.0 %" "1.755 GHz" "-2.0 %" "#0 node1"
 row "^dram triad " "4.06 TB/s" "3.92 TB/s" "20.3 %"
-# Devices of one host and session are neighbours.
+# The node spread is over devices of one host and session.
 doctored node.nc sessions.nc 'data["device_key"][3] = "another session/0"'
 expect 0 script roofs sessions.nc
 row "^dram triad " "4.06 TB/s" "3.92 TB/s" "2.0 %"
@@ -74,7 +74,7 @@ order=$(sed -n 's/^\(dram\|l2\|fp32\|fp16\|launch\) \([a-z]*\) .*[0-9] %.*/\1 \2
 [ "$order" = "dram read,dram triad,l2 read,fp32 vector,fp16 tensor,fp16 tensor,launch gap,launch gap," ] ||
     { cat output; fail "the order is not that of the file: $order"; }
 
-# One device in full: both conditions, counts, and reasons of missing values.
+# --device shows one device in full: both conditions, counted work, and reasons of missing values.
 expect 0 script roofs node.nc --device 2
 row "^dram triad *alone" "4.08 TB/s" "dram 1.002"
 row "^dram triad *together" "3.978 TB/s" "20.3 %"
@@ -97,7 +97,7 @@ says "No roofs at all: #1 node2"
 refused "no roofs of device 1" roofs lost.nc --device 1
 refused "none.nc: no roofs" roofs none.nc
 
-# Targets that are reached, missed or unknown: column, summary and exit status.
+# Targets are reached, missed or unknown. Tests the column, the summary and the exit status.
 cat >reached.ini <<INI
 [Sample GPU]
 dram read = 3.5 TB/s
@@ -128,7 +128,7 @@ row "^launch gap" "2.01 us MISSED by 3 of 4: -2.4 %  "
 says "Targets: 0 reached, 3 missed, 4 not known"
 says "  l2 read, 8 TB/s: not known on #2 node1"
 says "  launch gap, 2.01 us: missed on #1 node1, #2 node1, #3 node1"
-# A model without a section does not pass; an empty section requires nothing.
+# A model without a section of targets fails, one with an empty section passes.
 expect 1 script roofs node.nc --targets /dev/null
 says "No targets for Sample GPU; /dev/null has: none"
 expect 1 script roofs golden.nc --device 0 --targets reached.ini
@@ -147,7 +147,7 @@ printf '[Sample GPU]\nfp32 vector = 1 TB/s\n' >wrong.ini
 refused "wrong.ini:2: [Sample GPU] fp32 vector is in FLOP/s, its target '1 TB/s' is not" roofs node.nc --targets wrong.ini
 refused "absent.ini: No such file; roofsweep-post baseline makes targets" roofs node.nc --targets absent.ini
 
-# Units are those of the file; int8 has OP/s instead of FLOP/s.
+# Roofs of int8 are in OP/s instead of FLOP/s.
 doctored golden.nc int8.nc 'names = data["device_roof_name"]
 names[list(names[:]).index("fp16 tensor wgmma")] = "int8 tensor wgmma"'
 expect 0 script roofs int8.nc
@@ -172,7 +172,7 @@ row "^fp64 vector, alone *2 "
 sed 's/^; reuse = .*/reuse = roofs.nc/' roofs.ini >again.ini
 expect 0 run 2 --output again.nc again.ini
 expect 0 script roofs roofs.nc
-# The order of devices varies, and so does the sentence about the first device.
+# The order of devices varies between runs, so lines on a certain device are left out.
 grep '%' output | sed 's/ #[01] .*//' >measured
 expect 0 script roofs again.nc
 says "roofs taken from roofs.nc"

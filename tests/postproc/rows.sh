@@ -1,11 +1,11 @@
 #!/bin/sh
-# `roofsweep-post rows`: the table of configurations, and advice. Each rule is tested on a made-up row, all rules on the
-# committed files.
+# Tests `roofsweep-post rows`: the table of configurations, and advice. Each rule of advice is tested with a made-up
+# row, all rules with the files of tests/data.
 . "$(dirname "$0")/../mpi/lib.sh"
 . "$here/../postproc/samples.sh"
 h200=$root/tests/data/paper_h100.nc
 
-# roofsweep-post skips a python3 without the packages. If no python3 has them, it says what to install.
+# roofsweep-post uses the first python3 that has the needed packages. If no python3 has them, it says what to install.
 mkdir bare packed
 printf '#!/bin/sh\nexec "%s" -I -S "$@"\n' "$ROOFSWEEP_PYTHON" >bare/python3
 ln -s "$ROOFSWEEP_PYTHON" packed/python3
@@ -78,7 +78,7 @@ says "tf32, fp16 or bf16, which have tensor units"
 expect 0 script rows golden.nc
 says "configurations were not measured; \`roofsweep-post export golden.nc"
 row "^batch .* kernel=3 .* #0 node1" "25.00 us" "3.0 %" latency "two modes, throttled, inaccurate"
-# Noisy rows have a mark in rows, export and report, and a sentence of advice.
+# `rows`, `export` and `report` mark noisy rows, and advice has a sentence on them.
 expect 0 script rows "$root/tests/data/training_cpu.nc" --advice --where label=parts implementation=plain pass=backward
 row "^parts cache=cold .*pass=backward " "13.6 %" "noisy"
 says "The median is known to no better than 13.6 %: measure the row again"
@@ -105,7 +105,7 @@ refused_option "unknown option --zzz; see" rows golden.nc --zzz
 refused_option "unknown option --advise; did you mean --advice?" rows golden.nc --advise
 refused_option "argument -n/--most: '-1' is no whole number >= 1" rows "$h200" --most -1
 refused_option "argument -n/--most: '0' is no whole number" rows "$h200" --most 0
-# An option that takes all following words takes the file name as well.
+# If an option with a list of values precedes the file, the error says where the file belongs.
 refused_option "put FILE before any --where: it takes every word that follows" rows --where precision=fp32 "$h200"
 refused_option "unexpected word lstm; --where label=LABEL chooses rows of a label" rows golden.nc --labels lstm
 refused_option "put FILE before any --where: it takes" export --where precision=fp32 "$h200"
@@ -126,7 +126,8 @@ refused "a journal, not a result file; \`roofsweep --gather golden.nc.journal\`"
 refused "paper.ini: a manifest, not a result file" rows "$root/sweeps/paper.ini"
 refused "it is a folder; name its files, as ./*.nc" rows .
 
-# Damaged variables are named and left out. Commands that need damaged variables are refused; all other commands work.
+# Damaged variables are named and left out. Commands that need a damaged variable end with an error; other commands
+# work.
 doctored golden.nc damaged.nc 'data.renameVariable("time_median", "another")
 data.createVariable("time_median", str, ("config",))
 data["status"][0] = 99
@@ -158,7 +159,7 @@ sys.exit(cli.main(["rows", "golden.nc"]))' "$death"
     says "damaged"
 done
 
-# A table replaces no result file.
+# `export` does not replace a result file.
 kept golden.nc "cannot write golden.nc: it is an input file; --output must name another" export golden.nc -o golden.nc
 kept node.nc "cannot write node.nc: it exists and is a NetCDF file; --output must name another" export golden.nc -o node.nc
 printf '{"xxh3":"0","program":"roofsweep"}\n' >a.journal
@@ -167,7 +168,7 @@ printf '[conv2d a]\nbatch = 4\n' >mine.ini
 kept mine.ini "cannot write mine.ini: it exists and is an INI file that" baseline golden.nc -o mine.ini
 expect 0 script export golden.nc --output rows.csv
 expect 0 script export golden.nc --output rows.csv
-# A table does not follow links of another user in a shared folder.
+# `export` does not follow links of another user in a shared folder.
 mkdir -m 777 shared
 ln -s ../rows.csv shared/link.csv
 expect 0 script export golden.nc -o shared/link.csv
@@ -186,7 +187,7 @@ row "^'=1+1,-1.0,2025-"
 row "^'＠a,"
 row "^'-2,"
 row '^1-2.|3,'
-# In Markdown a bar after a backslash divides cells, unless both are escaped.
+# In Markdown, bars and backslashes in texts are escaped, because a bar would divide cells.
 expect 0 script export formula.nc --columns job_id --format md
 row '^| 1-2\\\\\\|3 |$'
 # Characters that the locale lacks are escaped.
@@ -199,7 +200,7 @@ PY
 printf '[Sample GPU]\n[Sample CPU]\n' >empty.ini
 expect 1 file narrow.py check formula.nc --targets empty.ini
 LC_ALL=C row "ufe .u2265 2"
-# Many SIGTERMs, as `timeout` and Slurm send, end the program by the signal and without a word.
+# Many SIGTERMs, as `timeout` and Slurm send them, end the program by the signal, without a message.
 python '
 import os, signal, sys, time
 from roofsweep_post import cli
@@ -213,9 +214,9 @@ for turn in range(20):
     while os.waitpid(child, os.WNOHANG) == (0, 0):
         os.kill(child, signal.SIGTERM)
 '
-# On a fast machine the last signals come after the command's own line.
+# (On a fast machine the command may have printed its own last line before.)
 ! grep -v "configurations were not measured" terminated || fail "SIGTERM ends by a traceback"
-# JSON has all digits, each column once, and null for missing and infinite values.
+# JSON has all digits, no column twice, and null for missing and infinite values.
 doctored golden.nc digits.nc \
     'data["verify_error"][2], data["compute_roof"][2] = 2.345678901234567e-13, float("inf")'
 expect 0 script export digits.nc --format json --columns verify_error,compute_roof,start_time,verify_error
@@ -231,7 +232,7 @@ assert rows[0]["verify_error"] is None and rows[3]["start_time"].startswith("202
 expect 0 script export digits.nc --format md --columns name,verify_error --where verify_error\<1ns
 says "| batch batch=16"
 says " | 2.34568e-13 |"
-# `watch` ignores an incomplete last line of a journal, and refuses files that are no journal.
+# `watch` ignores an incomplete last line of a journal. Files that are no journal are errors.
 cp "$root/tests/data/journals/cpu.nc.journal" cpu.nc.journal
 expect 0 script watch cpu.nc
 says "4 rows: 3 measured, 1 skipped, 0 failed"
@@ -270,7 +271,7 @@ expect 0 script export golden.nc --table kernels --format markdown
 says "| kernel_config |"
 expect 0 script export golden.nc --format json --table roofs
 python 'import json; assert {"dram": 1.002} in [roof["bytes_ratio"] for roof in json.load(open("output"))]' || fail "JSON of roofs"
-# Values and attributes of another kind are a damaged file, not a traceback.
+# A file whose values or attributes have another type is damaged: an error, not a traceback.
 python '
 import xarray
 data, name = xarray.load_dataset("golden.nc"), "device_roof_bytes_ratio"
@@ -283,8 +284,8 @@ says "no roof of a memory level"
 expect 0 script describe i2.nc timer_overhead
 expect 0 script export i2.nc
 expect 0 script export i2.nc --format json --table roofs
-# Counts are whole numbers in every format and in xarray, and missing counts stay missing. The output's name decides the
-# format. An error names the package if pandas lacks one for a format.
+# In all formats counts are whole numbers, and missing counts stay missing. The output's name decides the format. If
+# pandas lacks a package for a format, the error names the package.
 for suffix in json csv parquet xlsx; do
     script export golden.nc --columns batch,launches --output "whole.$suffix" >output 2>&1 || says "install "
 done
@@ -303,7 +304,7 @@ found = data.roofsweep.rows("precision=fp16")
 assert len(found) == 1 and found.equals(post.rows(data)[lambda table: table.precision == "fp16"].reset_index(drop=True))
 ' || fail "counts that are no whole numbers, or another table of the accessor"
 refused "whole.text: its name ends in none of .csv, .json, .md, .parquet, .xlsx" export golden.nc -o whole.text
-# `describe` explains variables, also by the name of a manifest's parameter.
+# `describe` accepts names of variables and of the manifest's parameters.
 expect 0 script describe golden.nc
 row bytes_counted "config, memory_level" byte "traffic of one iteration"
 expect 0 script describe golden.nc status kernel paper_bound
@@ -313,7 +314,8 @@ says "filter_height: parameter kernel, height"
 says "paper_bound: "
 refused "no variable 'tim_median'; did you mean time_median" describe golden.nc tim_median
 
-# Networks: a layer counts as often as its list says, `training` is forward and backward, a lost layer is status 1.
+# `network` adds a layer as often as its list says. `training` is forward and backward. If a layer was not measured, the
+# status is 1.
 doctored golden.nc net.nc 'listed = data.createVariable("listed", str, ("config",))
 listed[:] = numpy.array(["", "net:4 gone x1", "net:1 a b x2; net:3 x1", "net:2 rnn x4; other:1 x1"], dtype=object)'
 expect 1 script network net.nc net
@@ -343,16 +345,16 @@ lines = pandas.DataFrame(rows + [(3, "backward-data", "fp32")], columns=["place"
 lines["configuration"] = "conv2d pass=" + lines["pass"] + (" precision=" + lines["precision"]).where(lines["place"] < 3, "")
 lines = lines.assign(workload="conv2d", count=2, time_median=1.0, status="measured", roof_fraction=2.0, layer="", name="n", device_name="#0")
 found = totals(lines, "x").groupby(["series", "direction"])[["total", "at_roof"]].sum()
-# layer 2 has the sum `backward`; layer 3 has one configuration, so it is forward and in both series
+# layer 2 has `pass = backward`; layer 3 has one configuration, so it is forward, and in both series
 assert list(found["total"]) == list(found["at_roof"]) == [2 * (1 + 2), 2 * 3] * 2, found
 ' || fail "series and directions of a network"
 
-# spread finds planted components; without rounds it says so.
+# `spread` finds planted components. A file without rounds is an error.
 file "$root/tests/postproc/planted.py" "$root/tests/data/node_4xh200.nc" || fail "planted components"
 expect 0 script spread "$root/tests/data/node_4xh200.nc"
 says "rounds for a precision: unknown"
 
-# A file of 6 kB that claims to have 2e9 rows is refused before it is read. A file that another process has locked is
+# A file of 6 kB that declares 2e9 rows is refused before it is read. A file that another process has locked can be
 # read.
 python '
 import netCDF4, numpy

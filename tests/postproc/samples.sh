@@ -1,11 +1,12 @@
 # shellcheck shell=sh
-# Functions of the tests of postproc/; sourced after lib.sh. Makes golden.nc, alone.nc (roofs alone) and node.nc (four GPUs).
+# Functions for tests of postproc/; sourced after lib.sh. Makes golden.nc, alone.nc (without rows) and node.nc (four
+# GPUs).
 # shellcheck disable=SC2154 # work and root are of lib.sh
 export MPLCONFIGDIR="$work" PYTHONPATH="$root/postproc"
 mkfifo requests answers
 "$ROOFSWEEP_PYTHON" "$root/tests/postproc/serve.py" requests answers &
 exec 9>requests 8<answers
-# served KIND WORDS...: a request to serve.py.
+# served KIND WORDS...: sends a request to serve.py, and ends with the status of the answer.
 served() {
     printf '%s\0' "$(($# + 1))" "$PWD" "$@" >&9
     read -r served <&8 || fail "serve.py has ended"
@@ -31,7 +32,7 @@ source == target or shutil.copy(source, target)
 with netCDF4.Dataset(target, "a") as data:
     exec(code)' "$@"
 }
-# sick FILE KIND: sick.nc is a copy of FILE in which device 5 has 95 % of a roof.
+# sick FILE KIND: makes sick.nc, a copy of FILE in which device 5 has only 95 % of this kind of roof.
 sick() {
     doctored "$1" sick.nc 'sick = (data["device_roof_name"][:] == words[0]) & (data["device_roof_device"][:] == 5)
 for value in "bandwidth", "performance", "nominal_fraction", "clock_fraction":
@@ -50,12 +51,12 @@ refused() {
     ! grep -q Traceback output || { cat output; fail "a traceback"; }
 }
 
-# refused_option TEXT COMMAND...: the command ends with status 2 and the message TEXT of argparse.
+# refused_option TEXT COMMAND...: the command must end with status 2 and the message TEXT of argparse.
 refused_option() {
     refused "$@"
     ! grep -q "^usage: " output || { cat output; fail "a usage before the error"; }
 }
-# kept FILE TEXT COMMAND...: the command would replace FILE; it ends with the error TEXT, and FILE is unchanged.
+# kept FILE TEXT COMMAND...: the command, whose output is FILE, must end with the error TEXT and leave FILE unchanged.
 kept() {
     cp "$1" kept.copy
     kept=$1
@@ -65,7 +66,7 @@ kept() {
 }
 
 ncgen -4 -o golden.nc "$root/tests/data/golden.cdl"
-# alone.nc is the golden sample without configurations.
+# alone.nc is the golden sample without rows.
 python '
 import re, sys
 text = open(sys.argv[1]).read()
@@ -75,7 +76,7 @@ for name in re.findall(r"^\t\w+ (\w+)\(config\b", head, re.M):
 print(head + "\ndata:\n" + data)
 ' "$root/tests/data/golden.cdl" >alone.cdl
 ncgen -4 -o alone.nc alone.cdl
-# Four GPUs of one node: with a few exceptions each is 1 % faster than the previous one.
+# node.nc has four GPUs of one node. Except for a few values, each is 1 % faster than the one before.
 cat >node.py <<'PY'
 import sys
 import numpy, xarray
