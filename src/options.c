@@ -411,7 +411,7 @@ static void list_kind(const struct section_kind *kind, FILE *stream)
     fputs("  All other keys are axes: lists of numbers or of words.\n", stream);
 }
 
-/* A build without programs has no keys for them. */
+/* A build without programs does not have the keys of `[program]`. */
 static bool is_listed(const struct workload *workload, const char *name)
 {
     return (!name || strcmp(workload->name, name) == 0) &&

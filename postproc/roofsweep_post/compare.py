@@ -28,18 +28,19 @@ with the median of its model there. Only a slower value fails. * marks values th
 marks values beyond the threshold that cannot be judged. Spread is how much faster the fastest device is than the
 slowest one.
 
-The limit of a value is the largest of three: the limit of its kind (1.5 % for DRAM, L2, vector units, kernels of tensor
-units and sustained values, 10 % for the bus, else the threshold); the spread between placements of the buffers in the
-reference (repeat = N of the manifest; 10 % if there was one placement; with rounds their scatter instead); and three
-times the scatter of the devices. --threshold scales the limits of kinds. The limit is at most 10 %; if it would be
-wider, the check is inconclusive. Limits are set for 1 false FAIL in 200 devices, over all checks of a device. +- is
-half of the 95 % interval of the difference. Noise of the samples does not widen the limit. Noise has its own check: its
-median over the roofs, and its median over the configurations, must be at most 5 %.
+The limit of a value is the largest of three: the limit of its kind (1.25 % for DRAM, L2 and vector units, 1.5 % for
+kernels of tensor units and sustained roofs, 10 % for the bus, else the threshold); the spread between placements of the
+buffers in the reference (repeat = N of the manifest; 10 % if there was one placement; with rounds their scatter
+instead); and three times the scatter of the devices. --threshold scales the limits of kinds. The limit is at most 10 %;
+if it would be wider, the check is inconclusive. Limits are set for 1 false FAIL in 200 devices, over all checks of a
+device. +- is half of the 95 % interval of the difference. Noise of the samples does not widen the limit. Noise has its
+own check: its median over the roofs, and its median over the configurations, must be at most 5 %.
 
-Roofs of tensor units and sustained roofs are compared as work per clock cycle. A configuration that the power cap slows
-both here and in the reference is slow only if it is slower in seconds and in clock cycles. Sustained clocks of roofs
-and sustained times of configurations that are slower by 10 % make a device inconclusive. The energy of a FLOP or a byte
-is compared only with the same device.
+Roofs of tensor and vector units, sustained roofs, and L2 roofs of all devices at once are compared as work per clock
+cycle. A configuration that the power cap slows both here and in the reference is slow only if it is slower in seconds
+and in clock cycles. Sustained clocks of roofs that are slower by 10 % make a device inconclusive. Sustained times of
+configurations are printed, not judged, because two processes on one device differ by 15 %. Energies are compared only
+with the same device; the energy of a configuration may be 18 % larger.
 
 Among 20 or more configurations a few are slow by chance. So their common pace (geometric mean) may be slower by 0.625
 of the threshold, the mean of the slowest fifth by 0.8 of the threshold beyond that pace, and a single configuration by
@@ -59,41 +60,14 @@ inconclusive, unless --part is given.
 Times are compared if several devices measured a configuration: `distribute = replicate`, or several files. A device
 whose roofs were measured by several runs in one file has one line, with medians.
 
-The limit is the largest of the limit of its kind (1.25 % for DRAM, L2 and vector units, 1.5 % for kernels of tensor
-units and sustained roofs, 10 % for the bus, else the threshold), the spread between placements of the buffers in the
-reference (repeat = N of the manifest; 10 % if there was one placement), and three times the scatter of the devices.
-With rounds their standard deviation takes the place of placements. --threshold scales the limits of kinds. The limit is
-at most 10 %; where it would be wider, the check is inconclusive. Limits are set for 1 false FAIL in 200 devices, over
-all checks of a device. +- is half of the 95 % interval of the difference. Noise of the samples does not widen the
-limit.
-Noise is a check of its own: its median over the roofs, and over the configurations, may be 5 %.
-Roofs of tensor and vector units, sustained roofs, and L2 roofs of all devices at once are compared as work in a clock
-cycle. A configuration at the power cap, here and in the reference, is slow if it is slower both in seconds and in clock
-cycles. Sustained clocks of roofs make a device inconclusive if they are slower by 10 %. Sustained times of
-configurations are printed, not judged: two processes on one device differ by 15 %.
-The energy of a FLOP or a byte is compared only with the same device; that of a configuration may be 18 % larger.
-Among 20 or more configurations a few are slow by chance. The mean of the slowest fifth is compared with the pace of
-all: it may be slower by 0.8 of the threshold, and a single configuration by 10 %, or by what its rounds allow. The pace
-is the geometric mean of all; it may be slower by 0.625 of the threshold.
-Gaps between launches, the host's launch time, and copies to and from the host on all devices at once are printed but
-not judged: processes on one device differ by 10 %. The time that longer gaps add to a configuration, up to 13 % of each
-gap, is subtracted. Gaps within a graph are compared only with the same device.
-A roof whose samples differ by more than 20 %, and all roofs beside another load, are no reference. An above-theory,
-contradicted or unmeasured roof is not compared. A device fails if a device of its model has this roof, or a
-configuration that failed or was skipped here. A device also fails if it lacks a roof or a configuration that other
-devices of the file have. If only the reference has them, the device is inconclusive. A device of the reference that is
-in no later file fails if its host has fewer devices. A host that is in no later file is inconclusive, unless --part is
-given.
-Times compare where several devices measured a configuration: `distribute = replicate`, or several files.
-A device whose roofs were measured by several runs in one file is one line, their median.
 A device fails if its health is bad at the end, or worse than at the start or in the reference: uncorrected memory
 errors, rows remapped for them, no spare rows, a narrower link, an XID error during the run. Corrected errors, replays,
 heat and XID errors of programs (13, 31, 43, 45, 68, 109) are only reported. Drift is also only reported: a driver,
 firmware, library, system, power cap, ECC mode or link that differs from most devices of the model.
 
-Links have a line for each node: bandwidth at the largest size, latency as the time of the smallest. The value of a GPU
-or node is that of its best pair, so that a slow one is named, and its partners are not. Two nodes that are each other's
-only partner are inconclusive. Links within a host of CPUs do not fail.
+Links have a line for each node: bandwidth at the largest size, and latency, which is the time at the smallest size. The
+value of a GPU or node is that of its best pair, so that a slow one is named, but not its partners. Two nodes that are
+each other's only partner are inconclusive. Links within a host of CPUs do not fail.
 
 Results of one configuration, algorithm, kernels, grids and seed must have equal bits on all devices of a model with the
 same library, in all files. A device fails if its bits differ from those of most devices. If two devices differ and no

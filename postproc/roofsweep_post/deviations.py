@@ -9,9 +9,9 @@ reference by more than the expected spread. Noise of the judged device does not 
 - the spread between placements of the buffers (column `placed`, median over the devices of the reference),
 - three times the scatter of the devices (median absolute deviation scaled to a standard deviation; 0 for two devices).
 
-The limit is at most 10 %, or the threshold or the limit of this kind if that is wider. If one of the others exceeds
-10 %, a device beyond `least` is unsure, and is slow only beyond the largest of them. Faster devices are printed and not
-judged."""
+The limit in tables is this spread, but at most 10 %, or the threshold or the limit of this kind if that is wider. If
+the spread exceeds the limit, a device that is slower by more than `least`, but not slow, is unsure. Faster devices are
+printed and not judged."""
 
 import numpy as np
 

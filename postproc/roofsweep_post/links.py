@@ -68,8 +68,8 @@ def fitted(found):
 
 
 def ends(found):
-    """Returns the line of the best pair of each end. role: "from" or "to" of a copy, else "of"; partners: number of
-    other ends that this end exchanges with. found: pairs()"""
+    """Returns for each end (GPU or node) the line of its best pair. role: "from" or "to" of a copy, else "of";
+    partners: number of other ends that this end exchanges with. found: pairs()"""
     copy, between = found["name"] == "link copy", found["name"].str.endswith(BETWEEN)
     lines = [found.assign(role=np.where(copy, "from", "of")), found[copy].assign(role="to"), found[between]]
     lines[1] = lines[1].rename(columns={"one": "other", "other": "one"})

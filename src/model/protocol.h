@@ -31,9 +31,9 @@
  *   describe.
  * - tune: finds the fastest variant of each roof; with "prove" tries the counters, too.
  * - roof: measures a tuned roof from `start` on (s since the epoch; 0: at once). "sustained" also
- * measures a compute roof once the clock has settled; "only_sustained" omits the burst. "energy"
- * also repeats the work until its energy is known. "keep_busy" continues the work after the reply,
- * until the next request.
+ *   measures a compute roof once the clock has settled; "only_sustained" omits the burst. "energy"
+ *   also repeats the work until its energy is known. "keep_busy" continues the work after the
+ *   reply, until the next request.
  * - release: frees the memory of the roofs. roofs: tune, roof for each roof alone, and release.
  * - links: needs a process that has opened no device for rows. Without `devices` it measures all
  *   devices that the process sees. Without "members" it copies between them. With "members" but no
@@ -42,12 +42,11 @@
  * - measure: measures one row. With "count_later" a timed and traced row may wait, so that the
  *   counters of several rows are read together; the reply is then "timed". A row does not wait if
  *   there is nothing to count, or if the device counts rows one by one.
- * "algorithm":{"algorithm":"engine-38 k2=5",...} (model/algorithm.h) is used instead of a search,
- * if the algorithm still exists and has the same kernels. "folder" and "timeout" are the working
- * directory of
- * a program and the limit on all its runs. "row" is the name of the row, which the rank uses in
- * warnings. From "round" 2 on the worker only times the row, because its trace is from the first
- * round.
+ *   "algorithm":{"algorithm":"engine-38 k2=5",...} (model/algorithm.h) is used instead of a search,
+ *   if the algorithm still exists and has the same kernels. "folder" and "timeout" are the working
+ *   directory of a program and the limit on all its runs. "row" is the name of the row, which the
+ *   rank uses in warnings. From "round" 2 on the worker only times the row, because its trace is
+ *   from the first round.
  * - count: replies with the record of the row that has waited longest. The first such request
  *   counts all waiting rows.
  *

@@ -242,7 +242,8 @@ data["energy"][~beside] *= 1.05'
 expect 1 script compare "$two" busy.nc --quiet
 row "^PASS 2#0"
 row "^FAIL 2#1" ": another load takes 5..* % of the GPU.s time (limit 1.0 %); other processes beside 40 configurations: python3 (process 9, 5 % busy), l2 write, together slower by 7.9 % +- 0.5 "
-# A GPU that was measured beside a load is no reference: the reference is its model, or else the device is inconclusive.
+# A GPU that was measured beside a load is no reference: the reference is then the median of its model. Without one, the
+# device is inconclusive.
 doctored "$two" slower.nc '
 for value in "performance", "nominal_fraction", "clock_fraction":
     data[f"device_roof_{value}"][data["device_roof_name"][:] == "fp32 vector"] *= 0.97'
@@ -501,8 +502,8 @@ refused "nan.nc: damaged: 1 measured rows have no time" compare nan.nc
 refused "zero.nc: damaged: 1 measured rows have no time" check zero.nc --targets "$root/sweeps/targets.ini"
 refused "health.nc: damaged: device_health_end (its values are no number" compare health.nc
 
-# Verdicts of gate.sh. One good file is enough. A node fails and is drained if its file is missing or damaged, or its
-# job failed; without any file, all nodes do.
+# Verdicts of gate.sh. A single good file is judged. A node fails and is drained if its file is missing or damaged, or
+# its job failed; without any file, all nodes do.
 export ROOFSWEEP_POST="$ROOFSWEEP_PYTHON $root/postproc/roofsweep-post"
 gate_fails() {
     expect 1 bash "$root/jobscripts/gate.sh" verdict gate

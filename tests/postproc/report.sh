@@ -6,7 +6,7 @@ python 'import plotly' 2>/dev/null || {
     echo "skipped: no plotly (package python3-plotly)"
     exit 77
 }
-# Files without rows, with roofs alone, and several files.
+# A report works on a file without rows, on a file of roofs, and on several files.
 for files in golden.nc alone.nc "golden.nc node.nc" "$root/tests/data/roofs_8xh200.nc"; do
     # shellcheck disable=SC2086 # one file or two
     expect 0 script report $files --output page.html
