@@ -378,14 +378,6 @@ void options_help(FILE *stream)
     fputs(help_end, stream);
 }
 
-/* The words of the parameter but "auto", which is the first. */
-static const char *const *implementations_of(const struct workload *workload)
-{
-    static const char *const none[] = {NULL};
-    const int i = workload_role(workload, ROLE_IMPLEMENTATION);
-    return i < 0 ? none : workload->parameters[i].words + 1;
-}
-
 static void list_parameter(const struct parameter *parameter, FILE *stream)
 {
     fprintf(stream, "  %-15s %-10s", parameter->name, parameter->initial);
@@ -459,8 +451,7 @@ static json_t *workload_encode(const struct workload *workload)
         json_object_update_new(object, limits);
         json_array_append_new(parameters, object);
     }
-    return json_pack("{s:s, s:o, s:o}", "name", workload->name, "parameters", parameters,
-                     "implementations", words_encode(implementations_of(workload)));
+    return json_pack("{s:s, s:o}", "name", workload->name, "parameters", parameters);
 }
 
 /* Prints workloads, and keys of other sections. */
