@@ -252,6 +252,8 @@ def check_waves(data):
     assert all(re.fullmatch(r"filters \d+ \(\d+ %\)", row) for _, row in ticks), ticks
     shorts = short_kernels(list(dict.fromkeys(table["kernel_name"])))
     assert [name for name, _ in ticks] == [shorts[name] for name in table["kernel_name"].head(len(ticks))]
+    blockless = data.assign(kernel_blocks=data["kernel_blocks"] * np.nan)
+    assert "only those of GPUs" in refusal(blockless, "waves", CHOSEN)
 
 
 def check_intervals(data):
@@ -302,12 +304,6 @@ def check_wave_rows(data):
     assert len(names) == table["config_hash"].head(14).nunique() and "row 1: conv2d-" in plain_caption(axes), names
 
 
-def check_no_waves(data):
-    """A figure of waves refuses kernels of CPUs, which have no blocks."""
-    blockless = data.assign(kernel_blocks=data["kernel_blocks"] * np.nan)
-    assert "only those of GPUs" in refusal(blockless, "waves", CHOSEN)
-
-
 def check_short_names(data):
     """Labels distinguish kernels whose names differ in one word, or only in their templates."""
     for names in (
@@ -355,12 +351,7 @@ def check_nodes(eight):
     row = [label.get_text() for label in axes.get_yticklabels()].index("dram triad, alone")
     assert np.allclose(matrix[row], 100 * (own / np.median(own) - 1))
     refusal(eight, "strip")
-
-
-def check_map_numbers(eight):
-    """The number in a cell has a sign, because black-and-white print loses the colour."""
-    (axes,) = figures.draw(eight, "map", width="page")
-    matrix = np.asarray(axes.get_images()[0].get_array())
+    # The number in a cell has a sign, because black-and-white print loses the colour.
     told = {(round(text.get_position()[1]), round(text.get_position()[0])): text.get_text() for text in axes.texts}
     assert told == {(row, column): f"{matrix[row, column]:+.0f}" for row, column in np.argwhere(np.abs(matrix) >= 2)}
     names = [label.get_text() for label in axes.get_xticklabels()]
@@ -507,10 +498,8 @@ def main():
     check_wave_rows(paper)
     check_words(paper, post.load(sys.argv[1].replace("paper_h100", "frameworks_h100")))
     check_intervals(post.load(sys.argv[1].replace("paper_h100", "training_cpu")))
-    check_no_waves(paper)
     check_kernels(counted, paper)
     check_nodes(eight)
-    check_map_numbers(eight)
     check_history([two, later[1], later[0]], eight)
     check_strip(paper, later[0])
     check_replicate(post.load(sys.argv[1].replace("paper_h100", "node_4xh200")))

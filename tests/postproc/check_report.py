@@ -177,18 +177,15 @@ const below = (one, own = getComputedStyle(one || document.body).backgroundColor
   : one ? below(one.parentElement) : bare;
 const worded = (one) => [...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
 const all = [...document.querySelectorAll("body *:not(script, #plot *, option, [aria-hidden], :disabled)")];
-const faults = all.filter((one) => {
+return all.filter((one) => {
   const [light, dark] = [getComputedStyle(one).color, below(one)].map(shine).sort((a, b) => b - a);
   return one.checkVisibility() && worded(one) && light / dark < 4.5;
-}).map((one) => `contrast of ${one.outerHTML.slice(0, 80)}`);
-const levels = [...document.querySelectorAll("h1, h2, h3, h4")].map((one) => Number(one.tagName[1]));
-if (levels.some((level, at) => level > (levels[at - 1] || 0) + 1)) faults.push(`headings ${levels}`);
-return [...faults, ...[...document.querySelectorAll("table:not(:has(th))")].map(() => "a table without heads")]"""
+}).map((one) => `contrast of ${one.outerHTML.slice(0, 80)}`)"""
 
 
 def check_access(chrome):
-    """Controls have names, texts have contrast in light and dark, headings do not jump, tables have heads. axe 4.12
-    (axe-core) finds nothing in these pages; tests have no network to fetch it."""
+    """Controls have names, texts have contrast in light and dark. axe 4.12 (axe-core), which tests would have to fetch
+    from a network, finds nothing."""
     for scheme in ("dark", "light"):
         feature = {"name": "prefers-color-scheme", "value": scheme}
         chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})

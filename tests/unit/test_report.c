@@ -1,12 +1,11 @@
 /* The report of the sample sweep equals tests/data/golden_report.txt to the byte. */
 #include "unit.h"
 
-#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
+#include <pty.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "results/report.h"
@@ -49,10 +48,8 @@ TEST(test_golden)
     free(text);
     /* a terminal of 80 characters */
     assert_int_equal(setenv("TERM", "xterm", 1) + unsetenv("NO_COLOR"), 0);
-    const int host = posix_openpt(O_RDWR | O_NOCTTY);
-    assert_true(host >= 0 && grantpt(host) == 0 && unlockpt(host) == 0);
-    const int terminal = open(ptsname(host), O_RDWR | O_NOCTTY);
-    assert_int_equal(ioctl(terminal, TIOCSWINSZ, &(struct winsize){.ws_col = 80}), 0);
+    int host, terminal;
+    assert_int_equal(openpty(&host, &terminal, NULL, NULL, &(struct winsize){.ws_col = 80}), 0);
     stream = open_memstream(&text, &(size_t){0});
     report_print(results, false, terminal, stream);
     assert_int_equal(fclose(stream) + close(terminal) + close(host), 0);

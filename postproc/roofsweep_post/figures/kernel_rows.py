@@ -73,7 +73,7 @@ def row_names(scene, table, inches=style.WIDTHS["column"]):
         rows = scene.rows[[key in keys for key in zip(scene.rows["config_hash"], scene.rows["file"])]]
         short, shared = without_shared(rows["whole_name"], ())
         names = dict(zip(zip(rows["config_hash"], rows["file"]), short))
-        all_rows = f"All rows shown: {shared}. " * bool(shared)
+        all_rows = f"All rows shown: {shared}. " * (shared not in ("", scene.shared))
     found = [names[key] for key in keys]
     if max(map(len, found)) <= ROW_LENGTH * inches:
         return found, all_rows
