@@ -9,9 +9,10 @@ from ..texts import Refused
 from . import classic, frame, planes, style
 from .scene import MOST, facets_of, fewer, scene
 
-# {kind: module}. A module has HELP, PANELS, HEIGHT and draw(figure, axes, scene, annotate, height). Optional: build(),
-# which is called instead of scene.scene(); NEEDS: variables that load() must find; LEVEL: default of --level; KNOWN:
-# argument `known` of scene.scene(); FACETS: height of a facet in inches.
+# {kind: module}. A module has HELP: the line of `plot --help`; PANELS: number of axes; HEIGHT: their height in inches,
+# for a figure as wide as a column and as wide as a page; draw(figure, axes, scene, annotate, height), which returns the
+# axes. Optional: build(), which is called instead of scene.scene(); NEEDS: variables that load() must find; LEVEL:
+# default of --level; KNOWN: argument `known` of scene.scene(); FACETS: height of a facet in inches.
 WORDS = "classic regions complexity time four losses energy bars parts network counted waves kernels"
 WORDS += " roofs map strip history"
 OWN = {"regions": classic.REGIONS, "complexity": planes.COMPLEXITY, "time": planes.TIME}
