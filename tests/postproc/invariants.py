@@ -20,6 +20,7 @@ EXCEPTIONS = {
     ("energy_h100", "busy <= T"): "traced after the energy run, at the clock of its power",
     ("energy_h100", "power"): "up to 9 % above the cap; the cause is unknown",
     ("node_2xh100", "busy <= T"): "traced after the energy run, at the clock of its power",
+    ("node_2xh200", "busy <= T"): AGAIN,
     ("node_4xh200", "busy <= T"): AGAIN,
     ("guide_h100", "busy <= T"): AGAIN,
     ("guide_h200", "busy <= T"): AGAIN,
