@@ -132,7 +132,8 @@ def caption(scene, *notes, work=True):
         facts.append(f"The cache was {' or '.join(caches)}" if caches else "")
         facts += sources(own) if work else []
     facts += [level_text(scene) if work else "", noise_text(scene.extent)]
-    facts.append(f"Not drawn, without FLOPs, bytes or roofs: {scene.left_out} rows" if scene.left_out else "")
+    rows = f"{scene.left_out} row{'s' * (scene.left_out > 1)}"
+    facts.append(f"Not drawn, without FLOPs, bytes or roofs: {rows}" if scene.left_out else "")
     return sentences([*facts, *([f"All rows: {scene.shared}"] if scene.shared else []), *notes])
 
 
