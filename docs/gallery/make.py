@@ -132,6 +132,11 @@ FIGURES = [
     ("counted", "Counted against modelled", f"counted {PAPER} --labels conv2d-filters --where {ONE} --width page"),
     ("waves", "Waves and tail of the kernels", f"waves {FILTERS} precision=fp32"),
     ("parts", "Parts of the time of the guide's operations", f"parts {PARTS}"),
+    (
+        "network",
+        "ResNet-50, batch 16: its layers, and the time of all of them",
+        "network tests/data/resnet50_h200.nc --labels resnet50 --width page",
+    ),
     ("kernels", "Kernels on the Roofline", f"kernels {FILTERS} precision=fp32"),
     (
         "training",
