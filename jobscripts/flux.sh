@@ -23,8 +23,8 @@ roofsweep=${ROOFSWEEP:-roofsweep}
 # roofsweep starts no configuration that cannot end two minutes before the limit. If one still runs then,
 # the tasks get USR1: roofsweep writes its file and ends with 5. Flux does not requeue by exit status: submit
 # the same line again; --resume continues from the journal.
-# After 137 and 139 (processes were killed or crashed) roofsweep continues at once, at most three times, while
-# five minutes are left.
+# After exit status 137 or 139 (processes were killed or crashed) roofsweep continues at once, at most three
+# times, while five minutes are left.
 for attempt in 1 2 3 4; do
     left=$((limit * 60 - SECONDS))
     flux run --nodes="$(flux getattr size)" --tasks-per-node="$gpus" --gpus-per-node="$gpus" \

@@ -72,8 +72,8 @@ if [ -n "$tested" ] && [ ! -x "$tools/bin/ruff" ]; then
         echo "ruff could not be installed into build/tools/ from PyPI" >&2
 fi
 
-# With nvcc, the test of the roofs' machine code needs disassemblers, which are installed where tests/gpu/disassembly.sh
-# searches them.
+# With nvcc, the test of the roofs' machine code needs disassemblers. They are installed where
+# tests/gpu/disassembly.sh looks for them.
 if [ -n "$tested" ] && command -v nvcc >/dev/null && ! command -v cuobjdump >/dev/null && [ -x "$tools/bin/pip" ]; then
     "$tools/bin/pip" install --quiet nvidia-cuda-cuobjdump==13.5.37 nvidia-cuda-nvdisasm==13.5.37 ||
         echo "the disassemblers of CUDA could not be installed into build/tools/ from PyPI" >&2

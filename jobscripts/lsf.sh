@@ -32,8 +32,8 @@ roofsweep=${ROOFSWEEP:-roofsweep}
 # own warning signal (-wa, -wt) may reach a rank twice, from LSF and from mpirun, and a second signal ends a
 # rank at once.
 # With jsrun: jsrun -n ALL_GPUS -a 1 -g 1 -c CORES instead of mpirun.
-# After 137 and 139 (processes were killed or crashed) roofsweep continues at once, at most three times, while
-# five minutes are left.
+# After exit status 137 or 139 (processes were killed or crashed) roofsweep continues at once, at most three
+# times, while five minutes are left.
 for attempt in 1 2 3 4; do
     left=$((limit * 60 - SECONDS))
     # shellcheck disable=SC2086 # options are words

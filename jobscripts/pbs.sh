@@ -28,8 +28,8 @@ cd "$PBS_O_WORKDIR" || exit
 # --foreground: only mpirun gets the signal, once; a second signal would end a rank at once. --resume starts a
 # sweep, or continues from its journal. PBS reruns the job when a node fails (-r y). It does not requeue by exit
 # status: after 5 submit the same line again, or submit a chain of jobs: qsub -W depend=afternotok:JOB -v manifest=...
-# After 137 and 139 (processes were killed or crashed) roofsweep continues at once, at most three times, while
-# five minutes are left.
+# After exit status 137 or 139 (processes were killed or crashed) roofsweep continues at once, at most three
+# times, while five minutes are left.
 for attempt in 1 2 3 4; do
     left=$((limit * 60 - SECONDS))
     # shellcheck disable=SC2086 # options are words

@@ -43,10 +43,10 @@ struct memory_kernel {
     int bytes_moved;  /* bytes read plus written for each byte of one array; additions in place
                          (atomic) count only their operand */
     /* Makes `repeat` passes over the same data, at most 65535. Triad is a = b + s * c, copy a = b,
-     * write a = s, atomic a += s. Read adds b up in a register of each thread, and stores the
-     * register only if it has a value that does not occur. blocks = 0: as many blocks as give each
-     * warp one piece in a pass. Each array has `bytes` bytes, a multiple of the piece, and is
-     * aligned to 256 bytes. */
+     * write a = s, atomic a += s. In a read each thread adds up elements of b in a register, and
+     * stores the register only if it has a value that does not occur. blocks = 0: as many blocks as
+     * give each warp one piece in a pass. Each array has `bytes` bytes, a multiple of the piece,
+     * and is aligned to 256 bytes. */
     cudaError_t (*launch)(void *a, const void *b, const void *c, size_t bytes, int repeat,
                           int blocks, int threads, cudaStream_t stream);
 };

@@ -10,8 +10,8 @@ __device__ static uint64_t global_time(void)
     return now;
 }
 
-/* Stores the cycles and the time of a multiprocessor in one access. If several blocks run on one
- * multiprocessor, the pair that remains comes from one block. */
+/* Stores the cycles and the time of a multiprocessor in one access, so that both come from the same
+ * block if several blocks run on the multiprocessor. */
 static __global__ void stamp(ulonglong2 *stamps)
 {
     unsigned multiprocessor;

@@ -156,8 +156,8 @@ def markdown(head, rows):
 
 
 class Claims:
-    """Tests of claims, in the order of a page. A test returns truths, and a text with the figures that show them. Its
-    docstring is the claim."""
+    """Tests of claims, in the order of a page. A test returns truth values, and a text with the figures that show
+    them. Its docstring is the claim."""
 
     def __init__(self):
         self.tests = []

@@ -166,8 +166,8 @@ FIGURES = [
 
 
 def numbers(arguments):
-    """Returns of the rows of a figure: the longest over the shortest time of the frameworks at one point, the largest
-    over the smallest intensity of a series, launch overhead in us, and the number of rows in its box."""
+    """Returns numbers of a figure's rows: the longest over the shortest time of the frameworks at one point, the
+    largest over the smallest intensity of a series, launch overhead in us, and the number of rows in its box."""
     options = cli.arguments(["plot", *arguments.split()])
     how = {name: getattr(options, name) for name in ("where", "series", "by", "labels")}
     scene = figures.scene([roofsweep_post.load(path) for path in options.files], **how)

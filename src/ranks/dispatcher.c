@@ -34,7 +34,7 @@ enum rank_state {
     RANK_GONE
 };
 
-/* An item that was sent to a rank, whose record has not arrived. */
+/* An item that was sent to a rank, and has no record yet. */
 struct in_flight {
     size_t item;    /* index into the plan */
     int round;      /* round of the queue when it was sent */

@@ -1,8 +1,8 @@
 /* Derived values of a row: figures relative to the roofs, the limiter with its evidence, and the
  * energy that the work would take at the roofs.
  *
- * Counted FLOPs and bytes are used if the record has them, otherwise modelled ones. Counted bytes
- * are compared with the bandwidth of the memory level that needs longest for its own bytes.
+ * Counted FLOPs and bytes are used if the record has them, otherwise modelled ones. Each memory
+ * level has its own counted bytes; the level that needs longest for them is the bandwidth roof.
  * Modelled bytes are compulsory traffic and come from one level. With a hot cache it is the nearest
  * level that holds the footprint (a level holds its measured working set, or else its capacity; on
  * a GPU only l2 counts); otherwise it is device memory. If the level has no measured roof, values

@@ -31,11 +31,11 @@ static double active_share(const struct kernel *kernel)
     return fmin(kernel->activity[ACTIVITY_MULTIPROCESSORS], 1); /* NaN gives 1 (fmin) */
 }
 
-/* How the kernels of a row divide the time in which at least one of them runs. Factors of a
- * kernel's own time. */
+/* How the kernels of a row divide the time in which at least one of them runs. Each member is a
+ * factor for a part of a kernel's own time. */
 struct division {
-    double elapsed, active; /* factor of the whole time; factor of the time in which it is active */
-    double idle;            /* factor of the time in which it is not active */
+    double elapsed, active; /* for the whole time; for the time in which the kernel is active */
+    double idle;            /* for the time in which the kernel is not active */
 };
 
 /* The times of overlapping kernels add up to more than `busy`, because each kernel is stretched by

@@ -22,10 +22,10 @@ struct roof_share {
 };
 
 /* Writes the limit of a row. It is the unit, memory level or roof with the largest share of the
- * time, if this share is at least 80 %: "dram 87 %". Otherwise it is the largest of: the parts
- * without "issuing", idle multiprocessors as one part, and for each unit the active time of the
- * kernels in which it is at 75 % of its roof or more: "memory_latency 46 %". The two largest are
- * named if they are within 5 points of each other: "mixed: barrier 31 %, data_pipe 28 %". "": no
- * share is 80 %, and the parts are unknown. */
+ * time, if this share is at least 80 %: "dram 87 %". Otherwise it is the largest of several times:
+ * "memory_latency 46 %". These are all parts but "issuing", and for each unit the active time of
+ * the kernels that use it at 75 % of its roof or more. The two parts of idle multiprocessors count
+ * as one. The two largest times are named if they are within 5 points of each other: "mixed:
+ * barrier 31 %, data_pipe 28 %". "": no share is 80 %, and the parts are unknown. */
 void limit_write(const struct record *record, double time, const struct roof_share roofs[2],
                  const double parts[TIME_PART_COUNT], char text[LIMIT_TEXT]);

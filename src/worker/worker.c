@@ -145,7 +145,7 @@ static enum status answer_roof(struct worker *worker, const struct request *requ
     return STATUS_OK;
 }
 
-/* Returns true while no request and no end of input has come, until `end`. */
+/* Returns true if `end` is not over, and neither a request nor the end of input has come. */
 static bool input_is_quiet(void *argument)
 {
     const double *end = argument;

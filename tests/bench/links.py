@@ -5,7 +5,7 @@ Usage: links.py BIN [GPUS [RUNS]]
 
 BIN is the folder of roofsweep. Both run RUNS times (default 3), alternating, with a process for each GPU, the same
 libnccl.so.2 and CUDA graphs, so that the host does not matter. The exit status is 1 if median times differ by more than
-3 %, or an operation lacks a time. Copies of roofsweep are printed alone."""
+3 %, or an operation lacks a time. Copies by roofsweep have no counterpart in PyTorch and no ratio."""
 
 import ctypes
 import json

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The guide's operations on a GPU, by libraries and by plain kernels: results are right in every precision and counted.
-# FLOPs are equal in a graph.
+# A graph has the same FLOPs as a stream.
 . "$(dirname "$0")/lib.sh"
 
 cat >operations.ini <<INI

@@ -1,6 +1,6 @@
 /* This library is preloaded, so that calls of CUPTI fail. cuptiProfilerDeviceSupported returns the
- * CUptiResult ROOFSWEEP_SHIM_CODE. With ROOFSWEEP_SHIM_AFTER=N, cuptiRangeProfilerSetConfig returns
- * it instead, from the call after N calls on; there is one call for each collection.
+ * CUptiResult ROOFSWEEP_SHIM_CODE. With ROOFSWEEP_SHIM_AFTER=N only cuptiRangeProfilerSetConfig
+ * fails: after N good calls it returns this code. Each collection calls it once.
  * ROOFSWEEP_SHIM_CALLS names a file that gets a byte for each of these calls. */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -317,7 +317,7 @@ wait_for "the verdict" test -e gate/drain
 [ "$(wc -l <gate/verdicts)" = 2 ] || { cat gate/*.log gate/verdicts; fail "no verdict on each node"; }
 python '
 import netCDF4
-# Both nodes are this machine. Roofs of n2 are half as high as of n1, far over noise.
+# Both nodes are this machine. The roofs of n2 become half of those of n1, a difference far above noise.
 one, two = (netCDF4.Dataset(f"gate/{node}.nc", "a") for node in ("n1", "n2"))
 for data in one, two:
     data["device_roof_spread"][:] = 0.01

@@ -317,7 +317,7 @@ BENCH_TEST(links_are_not_followed)
     assert_regions(&folder, 2, NAN);
 }
 
-/* A killed worker leaves its folder. The next worker sweeps it, and no folder of a living one. */
+/* A killed worker leaves its folder. The next worker removes it, but no living worker's folder. */
 BENCH_TEST(folders_of_dead_workers_are_swept)
 {
     int report[2];

@@ -279,8 +279,8 @@ def check_looks(looks):
 
 
 def fewer(scene):
-    """Returns a hint with options of the command that choose few enough rows. For one variable after the other, they
-    choose its most frequent value."""
+    """Returns a hint: options of the command that choose few enough rows. The options fix one variable after the other
+    at its most frequent value."""
     table, label, terms = scene.rows, "", []
     labels = table["label"].str.split().explode().dropna()
     if labels.nunique() > 1:

@@ -73,8 +73,8 @@ struct conv2d {
     const char *implementation, *algorithm;
 };
 struct conv2d conv2d_from(const struct config *config);
-/* Sets the number of pixels of padding on both sides, and returns the number of outputs, in one
- * dimension with a kernel or window of this extent. `padding` is a value of the parameter. */
+/* Returns the number of outputs in one dimension, for a kernel or window of `extent` pixels. Sets
+ * the pixels of padding before and after the input. `padding` is a value of the parameter. */
 int64_t conv2d_outputs_of(int64_t input, int64_t padding, int64_t extent, int64_t stride,
                           int64_t *before, int64_t *after);
 

@@ -51,7 +51,7 @@ static enum status loop_check(const struct config *config, struct error *error)
     if (precision == PRECISION_TF32)
         return error_set(error, STATUS_UNSUPPORTED,
                          "tf32 is a precision of tensor units, a loop is for the vector units");
-    /* Vector units process fp16 and bf16 in pairs, and the neighbour would be half a pair. */
+    /* Vector units process fp16 and bf16 in pairs; a neighbour's value would be half a pair. */
     if (pairs && config->workload == &shared_loop_workload)
         return error_set(error, STATUS_UNSUPPORTED, "%s is of fp64 and fp32, not of %s",
                          config->workload->name, precision_info[precision].name);

@@ -36,7 +36,7 @@ struct NAME(network) {
 
 /* ---- one layer ---- */
 
-/* The context of all tasks: a layer, and a time step in the order of each direction. */
+/* The context of all tasks: a layer, and a step. Each direction counts steps in its own order. */
 struct NAME(layer) {
     const struct NAME(network) * net;
     int64_t width; /* width of the layer's input */

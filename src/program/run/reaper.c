@@ -31,9 +31,9 @@ static const double patience = 5, patience_alone = 600;
 /* Linux 5.3; older headers lack it. All architectures but Alpha have this number. */
 enum { PIDFD_OPEN = 434 };
 
-/* Turns the child into the command. The kernel kills the command when the reaper dies (PDEATHSIG),
- * and the command's group when the worker dies and closes REAPER_LIFE (O_ASYNC), also while the
- * reaper is stopped. */
+/* Turns the child into the command. The kernel kills the command when the reaper dies (PDEATHSIG).
+ * It kills the command's group when the worker dies, which closes REAPER_LIFE (O_ASYNC), even if
+ * the reaper is stopped. */
 static _Noreturn void become(const char *folder, char **words, pid_t reaper)
 {
     struct pollfd life = {.fd = REAPER_LIFE, .events = POLLIN};

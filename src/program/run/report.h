@@ -102,7 +102,7 @@ void injected_move_each(struct injected *to, struct injected *from);
 unsigned injected_tensors(enum precision precision);
 
 /* Records launches, busy time, kernels, copies and fills of one iteration, and whether the device
- * waited for the host in the timed region, whose time the record has. */
+ * waited for the host in the timed region. The record must already have the region's time. */
 enum status injected_record_trace(struct injected *traced, int64_t iterations,
                                   struct record *record, struct error *error);
 

@@ -29,7 +29,7 @@ struct line {
     int number;
 };
 
-/* Most lines of a section; settings, axes and variables are fewer. */
+/* Largest number of lines of a section; settings, axes and variables are fewer. */
 enum { LINES_MAX = 256 };
 
 /* The lines of a section, and its axes. */

@@ -55,7 +55,7 @@ struct plain_plan {
     size_t y, units, h, dout, dsums, carried, between;
 };
 
-/* As a lstm_loop: one parallel region. */
+/* An lstm_loop that is one parallel region. */
 static void loop_run(void *trace, const char *name, int64_t count,
                      void (*task)(void *context, int64_t i), void *context)
 {

@@ -113,7 +113,7 @@ static const struct simd SIMD_NAME(simd) = {
             [PATTERN_COPY] = {2, 2, SIMD_NAME(copy), SIMD_STREAMED(copy_stream)},
             [PATTERN_TRIAD] = {3, 3, SIMD_NAME(triad), SIMD_STREAMED(triad_stream)},
         },
-    /* Without instructions for 16 bits programs convert to fp32. */
+    /* Programs convert to fp32 if the CPU has no 16-bit instructions. */
     .fma = {[PRECISION_FP64] = SIMD_NAME(fma_fp64),
             [PRECISION_FP32] = SIMD_NAME(fma_fp32),
             [PRECISION_FP16] = SIMD_NAME(fma_fp32),

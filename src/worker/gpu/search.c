@@ -295,7 +295,7 @@ static enum status round_time(struct search_state *state, struct entry *entry, i
 {
     const struct search *search = state->search;
     enum { SAMPLES = 2 };
-    const double share = 0.03; /* of the timer */
+    const double share = 0.03; /* share of the timer in a sample */
     double seconds[SAMPLES];
     TRY(candidate_bind(state, entry->candidate, error));
     search->work->pace = entry->pace;

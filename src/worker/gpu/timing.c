@@ -1,11 +1,11 @@
 /* Device times of work, from events around samples.
  *
  * A series of samples is taken in chunks. Each chunk is enqueued behind a blocking kernel, so that
- * the device never waits for the host within the chunk. How many samples fit into a chunk follows
- * from the work's pace: the stream's queue must take all launches, or the host waits for a device
- * that waits for the host. struct pace is learnt from the first three iterations and refined with
- * each chunk. How many iterations make a sample follows from the timer's overhead, which is
- * measured once for each open GPU.
+ * the device never waits for the host within the chunk. The work's pace limits the samples of a
+ * chunk: the stream's queue must take all launches, or the host waits for a device that waits for
+ * the host. struct pace is learnt from the first three iterations and refined with each chunk. The
+ * iterations of a sample follow from the timer's overhead, which is measured once for each open
+ * GPU.
  *
  * A chunk that the device began too early is discarded and tried again with twice the limit, then
  * sample by sample. If that fails as well, the samples are kept and the record says host_paced.

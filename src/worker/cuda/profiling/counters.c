@@ -9,8 +9,8 @@
  *
  * Set-up, in this order: attach (cuptiProfilerInitialize), enable, set the configuration, then
  * start, ranges and stop for each pass, then decode. CUPTI keeps the configuration of the first
- * start after enabling; another one counts wrong, so a different collection enables the profiler
- * again.
+ * start after enabling, and counts wrong with a later one. So a different collection enables the
+ * profiler again.
  *
  * Failure: a refusal of CUPTI becomes an outcome with its cause and the way out (table `causes`);
  * values are NaN then, and CUPTI is detached. A failure of the work becomes the status. On a lost

@@ -52,9 +52,9 @@ enum status counters_collect(struct counters *counters, unsigned tensors,
  *
  * Attaching costs far more than counting, and the processes of a node wait for each other while
  * they attach. So CUPTI stays attached after a successful collection, and counts the tensors of all
- * collections since. A failed collection detaches CUPTI. A collection that lacks a value, while
- * CUPTI was attached from an earlier one, is repeated with CUPTI attached again; if that succeeds,
- * all later collections attach it again. */
+ * collections since. A failed collection detaches CUPTI. If a collection lacks a value, and CUPTI
+ * was still attached from an earlier one, CUPTI is attached again and the collection is repeated.
+ * If the repetition succeeds, each later collection attaches CUPTI again. */
 void counters_detach(struct counters *counters);
 /* Whether CUPTI is attached; takes NULL. */
 bool counters_are_attached(const struct counters *counters);

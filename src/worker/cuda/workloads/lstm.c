@@ -61,7 +61,7 @@ struct binding {
 };
 
 struct lstm_work {
-    struct tensor_work tensors; /* backward: x and dy; dx, and y of the forward pass before */
+    struct tensor_work tensors; /* backward: inputs x, dy; results dx, and y of its forward pass */
     struct lstm shape;
     cudnnDataType_t data, compute;
     cudnnMathType_t math;
@@ -75,9 +75,8 @@ struct lstm_work {
 
 /* ---- where cuDNN keeps the weights ---- */
 
-/* cuDNN's numbers of a cell's matrices, and of the biases that belong to them. cuDNN has two biases
- * for each sum. Here only one of the two is set; for the last sum of a GRU it is the recurrent
- * bias. */
+/* The numbers by which cuDNN knows the matrices and biases of a cell. cuDNN has two biases for each
+ * sum. Here only one of the two is set; for the last sum of a GRU it is the recurrent bias. */
 static const struct numbers {
     int input[LSTM_SUMS], recurrent[LSTM_SUMS]; /* by gate */
     int bias[LSTM_SUMS];                        /* by sum */
