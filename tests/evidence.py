@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.join(ROOT, "postproc"))
 from roofsweep_post.dataset import completed, with_numbers  # noqa: E402
 from roofsweep_post.frames import kernel_parts, kernels  # noqa: E402
 
-HOLDS, PART, NOT, UNKNOWN = "holds", "holds in part", "does not hold", "cannot be told from this file"
+HOLDS, PART, NOT, UNKNOWN = "holds", "holds in part", "does not hold", "cannot be told"
 SHAPE = ["batch", "filters", "filter_height", "stride", "sequence", "features", "hidden"]
 OF_RESULT = ["height", "width", "channels", "filter_width", "groups", "padding"]
 # Parameters of the paper's layers. A program without such an axis, and its model, have this value.
@@ -20,15 +20,20 @@ DEFAULTS = dict.fromkeys(["batch", "sequence", "hidden"], 16) | {"features": 32,
 DEFAULTS |= {"filter_width": 3, "stride": 2, "height": 112, "width": 112, "channels": 64, "groups": 1}
 ALIKE = 1.5  # largest over smallest bytes that count as alike
 PRESERVED = 1.15  # largest over smallest arithmetic intensity that counts as preserved
-FASTER = 0.02  # relative difference between two runs of the same kernels without a cause
+
+
+def newest(name):
+    """Returns the path of a sweep's file in tests/data: of H200s, or else of H100s."""
+    paths = [os.path.join(ROOT, f"tests/data/{name}_{kind}.nc") for kind in ("h200", "h100")]
+    return next(path for path in paths if os.path.exists(path))
 
 
 class File:
     """A result file as a table of its measured rows, with columns that the findings need."""
 
-    def __init__(self, path):
-        self.path = path
-        data = self.data = completed(with_numbers(xarray.open_dataset(path).load()))
+    def __init__(self, path, raw=None):
+        self.path, self.raw = path, xarray.open_dataset(path).load() if raw is None else raw
+        data = self.data = completed(with_numbers(self.raw))
         self.levels = [str(level) for level in data.memory_level.values]
         self.precisions = [str(precision) for precision in data.number_format.values]
         names = [name for name in data.data_vars if data[name].dims == ("config",)]
@@ -41,6 +46,7 @@ class File:
         table["memory_bytes"] = np.where(np.isnan(counted), table.bytes_model, counted)
         table["bytes"] = table.memory_bytes + self.left_in_cache(table)
         table["flops"] = table.flops_counted.fillna(table.flops_model)
+        table["counted"] = table.flops_counted.notna()
         table["tensor_flops"] = np.nansum(data.flops_tensor.values, axis=1)
         table["ai"] = table.flops / table.bytes
         table["rate"] = table.flops / table.time_median
@@ -52,6 +58,7 @@ class File:
         self.kernels_counted = bool(np.isfinite(data.kernel_flops_counted.values).any())
         self.add_kernels(table)
         self.kernels = kernels(data)
+        self.all = table
         table = table[table.status == self.flag("status", "measured")]
         self.rows = table[table.cache == "cold"] if self.cold else table
         self.hot = table[table.cache == "hot"] if (table.cache == "hot").any() else table
@@ -105,29 +112,39 @@ def conv2d_result(table):
     return element * np.select([known & (table["pass"] == name) for name in numbers], list(numbers.values()), np.nan)
 
 
-def better(before, after, noise):
-    """Returns whether the algorithm of a search is faster by more than the noise."""
-    return before / after > 1 + noise
+def above(ratios, limit=1.0, null=1.0):
+    """Returns for each ratio whether it exceeds the limit, or None if it differs from the limit by less than the null
+    set does: by less than what differs though nothing changed."""
+    over = np.atleast_1d(np.asarray(ratios, float)) / limit
+    return [None if np.isnan(one) or 1 / null <= one <= null != 1 else bool(one > 1) for one in over]
+
+
+def below(ratios, limit=1.0, null=1.0):
+    return [None if one is None else not one for one in above(ratios, limit, null)]
 
 
 def verdict(parts):
-    if not (parts := list(parts)):
+    """Parts that are None cannot be told."""
+    known = [part for part in parts if part is not None]
+    if 2 * len(known) < max(len(parts), 1):
         return UNKNOWN
-    return HOLDS if all(parts) else PART if any(parts) else NOT
+    return HOLDS if all(known) else PART if any(known) else NOT
 
 
 def told(test, file):
     """Returns verdict and figures of a test; UNKNOWN if the file lacks rows or variables that the test needs."""
     try:
         parts, figures = test(file)
+        parts = list(parts)
     except (AttributeError, IndexError, KeyError, ValueError, ZeroDivisionError) as error:
         return UNKNOWN, f"the file lacks what this needs ({type(error).__name__})"
-    return verdict(parts), figures if len(parts) else "the file has no such rows"
+    return verdict(parts), figures if parts else "the file has no such rows"
 
 
 def share(parts):
-    parts = list(parts)
-    return f"{sum(bool(part) for part in parts)} of {len(parts)}"
+    known = [bool(part) for part in parts if part is not None]
+    left = len(parts) - len(known)
+    return f"{sum(known)} of {len(known)}" + (f" ({left} cannot be told)" if left else "")
 
 
 def span(values, form="{:.2f}"):
@@ -162,14 +179,60 @@ class Claims:
     def __init__(self):
         self.tests = []
 
-    def __call__(self, *place):
-        """A decorator: adds a test, with its place in the paper."""
-        return lambda test: self.tests.append((place, test)) or test
+    def __call__(self, place, source, null, refuted, flip):
+        """A decorator: adds a test, with its place in the seed, the name of its file, its null set, the outcome that
+        refutes the claim, and a function that changes a Copy of the file so that the verdict is another."""
+        return lambda test: self.tests.append((place, source, null, refuted, flip, test)) or test
 
-    def lines(self, file_of):
-        """Returns a table's line for each claim: place, claim, verdict, figures. file_of(test) is the tested file."""
-        found = [(place, test, *told(test, file_of(test))) for place, test in self.tests]
-        return [[*place, test.__doc__.rstrip("."), f"**{word}**", text] for place, test, word, text in found]
+
+class Copy:
+    """A copy of a result file to be changed."""
+
+    def __init__(self, file):
+        self.file, self.raw, self.table = file, file.raw.copy(deep=True), file.all
+
+    def put(self, name, query, value):
+        """Gives a variable of rows, or of the kernels of rows, the value, or what value(rows) returns. query: of
+        pandas, on the rows."""
+        rows = self.table.query(query, engine="python") if query else self.table
+        value = value(rows) if callable(value) else value
+        value = np.asarray(value if np.ndim(value) else [value] * len(rows))
+        values = self.raw[name].values = self.raw[name].values.copy()
+        if self.raw[name].dims[0] == "kernel":
+            owner = self.raw.kernel_config.values
+            for row, one in zip(rows.row, value):
+                values[owner == row] = one
+        else:
+            values[rows.row] = value.reshape(len(rows), *[1] * (values.ndim - 1))
+        return self
+
+    def scale(self, names, query, factor):
+        """Multiplies variables of rows. factor: a number, or a function of the rows."""
+        rows = self.table.query(query, engine="python") if query else self.table
+        factor = np.asarray(factor(rows) if callable(factor) else [factor] * len(rows), float)
+        for name in names.split():
+            values = self.raw[name].values = self.raw[name].values.copy()
+            values[rows.row] = (values[rows.row].T * factor).T
+        return self
+
+    def limit(self, word):
+        """Gives all rows this limiter, or that of word(rows)."""
+        words = word(self.table) if callable(word) else [word] * len(self.table)
+        return self.put("limiter", "", [self.file.flag("limiter", own) for own in words]).put("cause", "", "")
+
+    def scale_roofs(self, name, word, factor):
+        chosen = [word in str(own) for own in self.raw.device_roof_name.values]
+        values = self.raw[name].values = self.raw[name].values.copy()
+        values[chosen] *= factor
+        return self
+
+    def word(self, word):
+        return self.file.flag("paper_bound", word)
+
+    def opened(self):
+        copy = type(self.file)(self.file.path, self.raw)
+        copy.null, copy.others = self.file.null, self.file.others
+        return copy
 
 
 def page_main(name, text, options):

@@ -1,23 +1,32 @@
 #!/usr/bin/env python3
-"""Tests the findings of Wang et al., "Time-Based Roofline for Deep Learning Performance Analysis", 2020, and of De
-Sanctis and De Sanctis, "Roofline Model: Training a Convolutional Neural Network", 2025, one by one.
+"""Tests the findings of Wang et al., "Time-Based Roofline for Deep Learning Performance Analysis", 2020, of De Sanctis
+and De Sanctis, "Roofline Model: Training a Convolutional Neural Network", 2025, and of NVIDIA's "GPU Performance
+Background User's Guide", one by one. Findings about frameworks and of the guide are in frameworks.py and guide.py.
 
-Usage: findings.py [--write | --check]
+Usage: findings.py [--write | --check | --flips]
 
 Prints the page docs/findings.md, made from the committed files. --write renews the page. With --check the exit status
-is 1 if the page differs."""
+is 1 if the page differs, with --flips if a changed copy of a file leaves a verdict as it is."""
 
 import os
+import re
 import sys
+import textwrap
 
 import evidence
+import frameworks
+import guide
 import numpy as np
 import pandas
-from evidence import ALIKE, PRESERVED, SHAPE, File, better, listed, ratio, rises, share, span
+import roofsweep_post as post
+from evidence import ALIKE, SHAPE, Copy, File, above, below, share, span
 
-SWEEPS = ["paper", "algorithms", "training"]
+FILES = {"paper": File, "algorithms": File, "training": File, "frameworks": frameworks.Frameworks, "guide": guide.Guide}
+FILES["paper_frameworks"] = frameworks.Frameworks
+NODE = os.path.join(evidence.ROOT, "tests/data/node_4xh200.nc")
 MOVED = ("data_movement_share", "busy_time")
-STEADY = 1.25  # times and FLOP/s, largest over smallest
+MANY = 2  # blocks of a multiprocessor
+LAUNCHES = {"host": "host", "gap": "from one to the next", "gap dependent": "dependent", "latency": "to the result"}
 
 
 def series(f, label, axis, **chosen):
@@ -30,12 +39,8 @@ def series(f, label, axis, **chosen):
 
 FORWARD, BACKWARD = ["forward"], ["backward-data", "backward-filter"]
 finding = evidence.Claims()
-
-
-def lstm_steady(f, axes):
-    grown = {axis: [ratio(r.time_median) for r in series(f, f"lstm-{axis}", axis)] for axis in axes}
-    parts = [own <= STEADY for found in grown.values() for own in found]
-    return parts, f"within {STEADY} in {share(parts)} series; " + ", ".join(f"{a} {span(g)}" for a, g in grown.items())
+CONV2D, LSTM = "workload == 'conv2d'", "workload == 'lstm'"
+GRADIENT = "`pass`.str.startswith('backward')"
 
 
 def benchmarks(f):
@@ -46,390 +51,449 @@ def benchmarks(f):
     return pandas.DataFrame([f.rows[by_hand & [n in own for own in labels]].iloc[0] for n in names], names)
 
 
-@finding("II-B")
-def complexity(algorithms):
-    """An algorithm with more FLOP/s need not be faster: FFT and Winograd do fewer operations."""
-    parts, slower = [], []
-    table = algorithms.conv2d[algorithms.conv2d.requested_algorithm != "auto"]
-    for names, r in table.groupby(["precision", "height", "filter_height"]):
+def labelled(f, label):
+    return f.rows[[label in text.split() for text in f.rows.label]]
+
+
+@finding("II-B", "algorithms", "time", "in each shape the fastest algorithm has most FLOP/s",
+         lambda c: c.put("flops_counted", "", lambda t: t.flops_model))  # fmt: skip
+def complexity(f):
+    """An algorithm with more FLOP/s need not be faster: FFT and Winograd do fewer."""
+    slower, count = [], 0
+    table = f.conv2d[(f.conv2d.requested_algorithm != "auto") & ~f.conv2d.label.str.contains("stride")]
+    for (precision, *_), r in table.groupby(["precision", "height", "filter_height"]):
         fast, busy = r.loc[r.time_median.idxmin()], r.loc[r.rate.idxmax()]
-        parts.append(fast.requested_algorithm != busy.requested_algorithm)
-        slower += [(names[0], busy.time_median / fast.time_median)] if parts[-1] else []
+        ratio, count = busy.time_median / fast.time_median, count + 1
+        slower += [(precision, ratio)] if True in above(ratio, null=f.null["time"]) else []
     by, times = " and ".join(sorted({name for name, _ in slower})), span(own for _, own in slower)
-    return parts, f"in {share(parts)} shapes, all in {by}: the one with most FLOP/s takes {times} times as long"
+    text = f"in {len(slower)} of {count} shapes ({by}) the one with most FLOP/s takes {times} times as long"
+    return [bool(slower)], text
 
 
-@finding("III-B")
+@finding("III-B", "paper", "spread of the roofs", "no kind of launch costs 3.2 to 5.3 us",
+         lambda c: c.scale_roofs("device_roof_time", "launch host", 3))  # fmt: skip
 def launch_overhead(f):
     """A launch costs 4.2 us (V100)."""
-    used = 1e6 * f.data.device_launch_overhead.values
     names, times = f.data.device_roof_name.values.astype(str), 1e6 * f.data.device_roof_time.values
-    kinds = {"in a graph": "launch gap graph", "dependent": "launch gap dependent", "to the result": "launch latency"}
-    others = ", ".join(f"{word} {span(times[names == kind])}" for word, kind in kinds.items())
-    return abs(used / 4.2 - 1) < 0.25, f"{span(used)} us from one to the next; {others}"
+    found = {word: np.median(times[names == f"launch {kind}"]) for kind, word in LAUNCHES.items()}
+    text = ", ".join(f"{word} {value:.2f}" for word, value in found.items())
+    return [abs(value / 4.2 - 1) < 0.25 for value in found.values()], f"us: {text}"
 
 
-@finding("III-C")
+@finding("III-C", "paper", "time", "both backward passes do fewer FLOPs or take less time",
+         lambda c: c.scale("time_median", "`pass` == 'forward'", 30)
+         .scale("flops_counted", "`pass` == 'forward'", 30))  # fmt: skip
 def backward_costs(f):
     """The backward pass is more computationally intensive than the forward pass."""
     keys, parts, figures = [*SHAPE[:4], "precision", "layout"], [], []
-    for value, name in (("flops", "FLOPs"), ("time_median", "time")):
+    for value, name, null in (("flops", "FLOPs", 1.0), ("time_median", "time", f.null["time"])):
         t = f.conv2d.pivot_table(index=keys, columns="pass", values=value).dropna()
         grown = t[BACKWARD].sum(axis=1) / t.forward
-        parts += [(part > 1).all() for _, part in grown.groupby(["precision", "layout"])]
+        parts += above(grown, null=null)
         figures.append(f"{name} {grown.median():.2f} ({span(grown)})")
-    return parts, f"both backward passes over forward: {', '.join(figures)}"
+    return parts, f"{share(parts)}: {', '.join(figures)} times"
 
 
-@finding("IV-A.1, forward")
-def batch_forward(f):
-    """The arithmetic intensity is preserved whatever the batch, and the algorithm is the same."""
-    found = series(f, "conv2d-batch", "batch", passes=FORWARD)
-    preserved, same = [ratio(r.ai) <= PRESERVED for r in found], [r.kernels.nunique() == 1 for r in found]
-    grown = span(ratio(r.ai) for r in found)
-    return preserved + same, f"AI within {PRESERVED} in {share(preserved)} series ({grown}); kernels in {share(same)}"
+@finding("III-C", "training", "time", "1.25 times as long with both",
+         lambda c: c.scale("time_median", "label == 'extras' and bias == 'yes'", 2))  # fmt: skip
+def extras(f):
+    """Bias and activation are light on computation."""
+    t = labelled(f, "extras").pivot_table(index=["precision", "activation"], columns="bias", values="time_median")
+    both = {p: t.loc[(p, "relu"), "yes"] / t.loc[(p, "none"), "no"] for p in ("fp16", "fp32")}
+    text = ", ".join(f"{name} {value:.2f}" for name, value in both.items())
+    return below(list(both.values()), 1.25, f.null["time"]), f"with both over neither: {text}"
 
 
-@finding("IV-A.1, forward")
-def bytes_by_precision(f):
-    """From fp16 to fp32 twice the data is moved."""
-    table = pandas.concat(series(f, "conv2d-batch", "batch", passes=FORWARD))
-    pair = table.pivot_table(index=["batch", "layout"], columns="precision", values="bytes").dropna()
-    grown = pair.fp32 / pair.fp16
-    texts = [f"{span(grown.xs(layout, level='layout'))} times in {layout}" for layout in ("nchw", "nhwc")]
-    return grown.between(1.6, 2.4), ", ".join(texts)
+@finding("III-D", "paper", "time, bytes", "an LSTM has more FLOP/s or AI than a conv2d",
+         lambda c: c.scale("time_median", LSTM, 1e-4).scale("bytes_counted", LSTM, 1e-3)
+         .put("bytes_written", LSTM, 0.0))  # fmt: skip
+def lstm_slow(f):
+    """An LSTM has lower FLOP/s than a conv2d, and moves more bytes for each FLOP."""
+    conv2d, lstm = (f.conv2d[f.conv2d.layout == "nhwc"], f.lstm[~f.lstm.label.str.contains("large")])
+    more = conv2d.groupby("precision")[["rate", "ai"]].median() / lstm.groupby("precision")[["rate", "ai"]].median()
+    texts = [f"in {name} {r.rate:.0f} times the FLOP/s and {r.ai:.1f} times the AI" for name, r in more.iterrows()]
+    parts = above(more.rate, 1, f.null["time"]) + above(more.ai, 1, f.null["bytes"])
+    return parts, f"a conv2d has {', '.join(texts)} (medians)"
 
 
-@finding("IV-A.1, backward")
+@finding("IV-A.1, backward", "paper", "none: names", "they change in no larger share of series",
+         lambda c: c.put("kernel_name", GRADIENT, lambda t: t.configuration))  # fmt: skip
 def batch_backward(f):
     """In the backward passes kernels change with the batch, more than in the forward pass."""
     forward, backward = (
         [r.kernels.nunique() > 1 for r in series(f, "conv2d-batch", "batch", passes=passes)]
         for passes in (FORWARD, BACKWARD)
     )
-    parts = [*backward, np.mean(backward) > np.mean(forward)]
-    return parts, f"they change in {share(backward)} series backward, in {share(forward)} forward"
+    more = np.mean(backward) > np.mean(forward)
+    return [more], f"they change in {share(backward)} series backward, in {share(forward)} forward"
 
 
-@finding("IV-A.1, backward")
+@finding("IV-A.1, backward", "paper", "time", "the layout with less of them takes longer",
+         lambda c: c.put("busy_time", "layout == 'nchw'", 1e-9))  # fmt: skip
 def data_movers(f):
-    """Kernels that only move data (padding, shuffling, layouts) cost time: layouts with fewer of them are faster."""
+    """Kernels that only move data (padding, shuffling, layouts) cost time."""
     table = f.conv2d[f.conv2d["pass"].isin(BACKWARD) & (f.conv2d.precision == "fp16")]
     idle, time = (table.pivot_table(index=[*SHAPE[:4], "pass"], columns="layout", values=v) for v in MOVED)
-    more = np.sign(idle.nchw - idle.nhwc) * (np.abs(idle.nchw - idle.nhwc) > 0.01)
-    told = (more == np.sign(time.nchw - time.nhwc))[more != 0]
+    more = np.sign(idle.nchw - idle.nhwc)
+    told = above((time.nchw / time.nhwc) ** more, null=f.null["time"])
+    told = [part for part, far in zip(told, np.abs(idle.nchw - idle.nhwc) > 0.01) if far]
     shares = f"of the kernels' time {100 * idle.nchw.median():.0f} % in nchw, {100 * idle.nhwc.median():.0f} % in nhwc"
     return told, f"in fp16 {share(told)} pairs of layouts; {shares}"
 
 
-@finding("IV-A.1, backward")
-def tensor_units(f):
-    """Tensor units are used in fp16; an auto-tuner may find them only at larger batches."""
-    units = [r.tensor_flops > 0 for r in series(f, "conv2d-batch", "batch", passes=BACKWARD, precision=["fp16"])]
-    used, late = [one for own in units for one in own], [not own.iloc[0] and own.iloc[-1] for own in units]
-    return used + late, f"used in {share(used)} rows; only at larger batches in {share(late)} series"
-
-
-@finding("IV-A.2, forward")
-def filters_forward(f):
-    """More output channels: more FLOP/s and a higher arithmetic intensity."""
-    found = series(f, "conv2d-filters", "filters", passes=FORWARD)
-    parts = [rises(r.ai) and rises(r.rate) for r in found]
-    grown = " and ".join(f"{span(r[name].iloc[-1] / r[name].iloc[0] for r in found)}" for name in ("rate", "ai"))
-    return parts, f"{share(parts)} series; from 64 to 512 filters {grown} times"
-
-
-@finding("IV-A.2 and 3, forward")
-def fp32_saturates(f):
-    """In fp32 the FLOP/s stay the same as filters or the kernel grow: some unit is saturated."""
-    peak = f.peak("vector", "fp32")
-    axes = {"conv2d-filters": "filters", "conv2d-kernel": "filter_height"}
-    found = [r for label in axes for r in series(f, label, axes[label], passes=FORWARD, precision=["fp32"])]
-    best = span((100 * r.rate.max() / peak for r in found), "{:.0f}")
-    return [
-        ratio(r.rate) <= STEADY for r in found
-    ], f"they vary by {span(ratio(r.rate) for r in found)}; {best} % of peak"
-
-
-@finding("IV-A.2, backward")
+@finding("IV-A.2, backward", "paper", "none: names", "two numbers have the same kernels",
+         lambda c: c.put("kernel_name", GRADIENT, lambda t: t.configuration))  # fmt: skip
 def filters_backward(f):
-    """Backward in fp16: each number of filters has another algorithm, that is, another set of kernels."""
-    found = series(f, "conv2d-filters", "filters", passes=BACKWARD, precision=["fp16"])
-    sets = ", ".join(str(r.kernels.nunique()) for r in found)
-    return [r.kernels.nunique() == len(r) for r in found], f"{sets} sets of kernels for 4 numbers of filters"
+    """Backward in fp16 each number of filters has another set of kernels."""
+    counts = [r.kernels.nunique() for r in series(f, "conv2d-filters", "filters", passes=BACKWARD, precision=["fp16"])]
+    return [one == 4 for one in counts], f"{', '.join(map(str, counts))} sets of kernels for 4 numbers of filters"
 
 
-@finding("IV-A.2, backward")
+@finding("IV-A.2, backward", "paper", "bytes", "a series stays on one side of the machine balance",
+         lambda c: c.put("paper_bound", GRADIENT, lambda t: np.where(t.filters > 64, c.word("compute"),
+         c.word("bandwidth"))))  # fmt: skip
 def filters_bound(f):
-    """Backward in fp16: kernels that are memory-bound with 64 filters are compute-bound with 512."""
+    """Backward in fp16 kernels are memory-bound with 64 filters, compute-bound with 512."""
     found = series(f, "conv2d-filters", "filters", passes=BACKWARD, precision=["fp16"])
-    parts = [r.bound.iloc[0] == "bandwidth" and r.bound.iloc[-1] == "compute" for r in found]
-    over = span(r.own_ai.iloc[-1] / r.balance.iloc[-1] for r in found)
-    return parts, f"{share(parts)} series go over; at 512 the AI is {over} of the machine balance"
+    goes_over = [r.bound.iloc[0] == "bandwidth" and r.bound.iloc[-1] == "compute" for r in found]
+    far = span(r.own_ai.iloc[-1] / r.balance.iloc[-1] for r in found)
+    return goes_over, f"{share(goes_over)} series go over; at 512 the AI is {far} of the machine balance"
 
 
-@finding("IV-A.3")
-def kernel_size(f):
-    """A larger kernel: the same data movement, so more FLOP/s and a higher arithmetic intensity."""
-    found = series(f, "conv2d-kernel", "filter_height", passes=FORWARD)
-    same = [ratio(r.bytes) <= ALIKE for r in found]
-    more, higher = [rises(r.rate) for r in found], [rises(r.ai) for r in found]
-    text = f"bytes within {ALIKE} in {share(same)} series; FLOP/s rise in {share(more)}, AI in {share(higher)}"
-    return same + more + higher, text
-
-
-@finding("IV-A.4")
-def stride_bytes(f):
-    """A larger stride: fewer FLOPs for about the same bytes."""
-    found = series(f, "conv2d-stride", "stride", passes=FORWARD, precision=["fp16"])
-    flops, moved = ([r[name].iloc[0] / r[name].iloc[-1] for r in found] for name in ("flops", "bytes"))
-    parts = [fall > 1 for fall in flops] + [fall <= ALIKE for fall in moved]
-    return parts, f"from stride 3 to 1 {span(flops, '{:.1f}')} times the FLOPs, {span(moved, '{:.1f}')} times the bytes"
-
-
-@finding("IV-A.4")
-def stride_overhead(f):
-    """A larger stride needs as many launches, so the share of overhead grows."""
-    found = series(f, "conv2d-stride", "stride", passes=FORWARD, precision=["fp16"])
-    parts = [r.overhead_time / r.time_median for r in found]
-    fewer, grows = ([r.launches.iloc[-1] < r.launches.iloc[0] for r in found], [p.iloc[-1] > p.iloc[0] for p in parts])
-    text = f"fewer launches in {share(fewer)} series; the share grows in {share(grows)}"
-    return [not fall for fall in fewer] + grows, text
-
-
-@finding("IV-A.4, backward")
+@finding("IV-A.4, backward", "paper", "time", "bound by bandwidth at stride 1, or FLOP/s that do not fall",
+         lambda c: c.put("paper_bound", GRADIENT, c.word("bandwidth"))
+         .scale("time_median", GRADIENT, lambda t: t.stride**-4.0))  # fmt: skip
 def stride_bound(f):
     """Backward in fp16 with stride 1 is compute-bound, and FLOP/s fall with the stride."""
     found = series(f, "conv2d-stride", "stride", passes=BACKWARD, precision=["fp16"])
-    bound, falls = [r.bound.iloc[0] == "compute" for r in found], [rises(-r.rate) for r in found]
+    bound = [r.bound.iloc[0] == "compute" for r in found]
+    falls = above([r.rate.iloc[0] / r.rate.iloc[-1] for r in found], null=f.null["time"])
     return bound + falls, f"compute-bound in {share(bound)} series; FLOP/s fall in {share(falls)}"
 
 
-@finding("IV-A.4, backward")
+@finding("IV-A.4, backward", "algorithms", "time", "without them an algorithm has half the FLOP/s or more",
+         lambda c: c.scale("time_median", "requested_algorithm == 'algo-0'", 0.01))  # fmt: skip
 def single_precision_in_half(f):
-    """Sudden drops of the FLOP/s in fp16 come from algorithms that do not use tensor units."""
-    half = f.conv2d[f.conv2d.precision == "fp16"]
-    without = half[~(half.tensor_flops > 0)]
-    usual = half[half.tensor_flops > 0].rate.median()
-    return [not without.empty and without.rate.max() < usual], f"{len(without)} of {len(half)} rows do without"
+    """Sudden drops of the FLOP/s in fp16 come from algorithms without tensor units (`wgrad_alg0`)."""
+    table, drops, first = labelled(f, "stride"), {}, []
+    for names, r in table.groupby(["pass", "layout", "stride"]):
+        with_, without = (r[(r.tensor_flops > 0) == used] for used in (True, False))
+        if len(with_) and len(without):
+            drops[names] = with_.rate.max() / without.rate.max()
+            first += list(without[without.requested_algorithm == "algo-0"].rate / 1e12)
+    text = f"{span(drops.values(), '{:.1f}')} times fewer FLOP/s in {len(drops)} layers"
+    return above(list(drops.values()), 2, f.null["time"]), f"{text}; algo-0 has {span(first, '{:.1f}')} TFLOP/s"
 
 
-@finding("IV-B.1")
-def lstm_overhead(f):
-    """An LSTM is always overhead-bound, whatever the batch and the pass."""
-    parts = f.lstm.overhead_time / f.lstm.time_median
-    took = span(100 * parts, "{:.0f}")
-    return parts > 0.5, f"{share(f.lstm.bound == 'overhead')} rows lie in the box; launches take {took} % of the time"
-
-
-@finding("IV-B.1")
-def lstm_launch_time(f):
-    """The run time of an LSTM is its launches times the latency of one, 4.2 us in the paper."""
-    of_launch = f.lstm.time_median / f.lstm.launches
-    own, same = f.lstm.overhead_time / f.lstm.launches, f.lstm.groupby(["precision", "pass", "launches"]).time_median
-    parts = [*(of_launch / own).between(1 / STEADY, STEADY), *(same.max() / same.min() <= STEADY)]
-    grown = span(same.max() / same.min())
-    return parts, f"time over launches is {span(1e6 * of_launch)} us; of as many launches times differ {grown} times"
-
-
-@finding("IV-B.1")
-def lstm_leaves(f):
-    """Forward, launch overhead stops bounding an LSTM at 0.4452 GFLOP, a batch of about 3000."""
-    peak, (r,) = f.peak("tensor", "fp16"), series(f, "lstm-batch", "batch", passes=FORWARD, precision=["fp16"])
-    work = peak * (r.overhead_time / r.launches).median()
-    batches = np.array([1, r.launches.median()]) * work / (r.flops / r.batch).median()
-    parts = [abs(found / paper - 1) < 0.5 for found, paper in ((work, 0.4452e9), (batches[0], 3000))]
-    large = f.lstm[f.lstm.label.str.contains("lstm-large")]
-    inside, out = (large.batch[(large.bound == "overhead") == box] for box in (True, False))
-    told = f"; measured: in the box up to {inside.max():.0f}, out from {out.min():.0f}" if len(large) else ""
-    texts = f"one launch is worth {work / 1e9:.2f} GFLOP, a batch of {batches[0]:.0f}; all launches {batches[1]:.0f}"
-    return parts + ([(out > 1500).all() and (inside < 6000).all()] if len(large) else []), texts + told
-
-
-@finding("IV-B.1")
-def lstm_batch(f):
-    """The run time of an LSTM stays the same whatever the batch."""
-    return lstm_steady(f, ["batch"])
-
-
-@finding("IV-B.1")
-def lstm_sizes(f):
-    """The run time of an LSTM stays the same whatever the number of features and the hidden size."""
-    return lstm_steady(f, ["features", "hidden"])
-
-
-@finding("IV-B.1")
-def lstm_launches(f):
-    """Launches stay the same as batch, features or hidden size grow."""
-    found = [r for axis in ("batch", "features", "hidden") for r in series(f, f"lstm-{axis}", axis)]
-    parts = [r.launches.nunique() == 1 for r in found]
-    counts = span(pandas.concat(found).launches, "{:.0f}")
-    return parts, f"in {share(parts)} series; there are {counts}"
-
-
-@finding("IV-B.1")
-def lstm_default(f):
-    """Forward, by default, 36 launches in PyTorch: two per time step, two products before, two without FLOPs."""
-    table = f.lstm[(f.lstm["pass"] == "forward") & (f.lstm.label.str.split().map(len) == 4)]
-    launches = " and ".join(f"{r.launches:.0f} in {r.precision}" for _, r in table.iterrows())
-    return table.launches == 36, f"cuDNN has {launches}: one kernel does all steps"
-
-
-@finding("IV-B.2")
-def lstm_sequence(f):
-    """Run time and launches are proportional to the sequence; intensity and FLOP/s stay the same."""
-    parts, found = [], series(f, "lstm-sequence", "sequence")
-    grown = [
-        {name: r[name].iloc[-1] / r[name].iloc[0] for name in ("sequence", "time_median", "launches")} for r in found
-    ]
-    for r, own in zip(found, grown):
-        parts += [abs(own[name] / own["sequence"] - 1) <= 0.25 for name in ("time_median", "launches")]
-        parts += [ratio(r.ai) <= STEADY, ratio(r.rate) <= STEADY]
-    times, launches = (span(own[name] for own in grown) for name in ("time_median", "launches"))
-    return parts, f"8 times the sequence takes {times} times as long, {launches} times the launches"
-
-
-@finding("III-D")
-def lstm_slow(f):
-    """An LSTM has far lower FLOP/s than a conv2d, and moves more bytes for each FLOP."""
-    conv2d, lstm = (table.groupby("precision")[["rate", "ai"]].median() for table in (f.conv2d, f.lstm))
-    more = conv2d / lstm
-    texts = [f"in {name} {r.rate:.0f} times the FLOP/s and {r.ai:.1f} times the AI" for name, r in more.iterrows()]
-    return [*(more.rate > 10), *(more.ai > 1)], f"a conv2d has {', '.join(texts)} (medians)"
-
-
-@finding("V")
+@finding("V", "algorithms", "time", "conv2d: less than twice the time without; LSTM: as much gain",
+         lambda c: c.scale("time_median", "", lambda t: np.where(np.nansum(c.raw.flops_tensor, axis=1) > 0, 1,
+         0.01)))  # fmt: skip
 def half_precision(f):
     """Tensor units are critical for conv2d and matter little for an LSTM."""
-    gains = []
-    for table, keys in ((f.conv2d, [*SHAPE[:4], "pass"]), (f.lstm, ["batch", *SHAPE[4:], "pass"])):
-        best = table.pivot_table(index=keys, columns="precision", values="time_median", aggfunc="min").dropna()
-        gains.append(best.fp32 / best.fp16)
-    texts = [f"{name} {gain.median():.2f} ({span(gain)})" for name, gain in zip(("conv2d", "LSTM"), gains)]
-    return [gains[0].median() > 2.0, gains[1].median() < 1.5], f"time in fp32 over fp16: {', '.join(texts)}"
+    keys, gains = ["height", "filter_height", "stride", "layout", "pass"], []
+    for _, r in f.conv2d[f.conv2d.precision == "fp16"].groupby(keys):
+        with_, without = (r[(r.tensor_flops > 0) == used].time_median.min() for used in (True, False))
+        gains += [without / with_] if np.isfinite(without / with_) else []
+    both = f.others["paper"].lstm
+    both = both.pivot_table(index=["batch", *SHAPE[4:], "pass"], columns="precision", values="time_median").dropna()
+    lstm = (both.fp32 / both.fp16).median()
+    text = f"fp16 without tensor units over with, fastest of each: conv2d {np.median(gains):.2f} ({span(gains)})"
+    parts = above(np.median(gains), 2, f.null["time"]) + below(lstm, np.median(gains), f.null["time"])
+    return parts, f"{text}; an LSTM takes {lstm:.2f} times as long in fp32, which bounds the part of the units"
 
 
-@finding("I and IV")
+@finding("I and IV", "paper", "search", "the choice is no faster within the search",
+         lambda c: c.put("search_time", "", lambda t: t.heuristic_time * 1.5))  # fmt: skip
 def auto_tuning(f):
     """Auto-tuning changes the algorithm, to the better."""
     r = pandas.concat([f.hot, f.rows]).drop_duplicates("row")
     r = r[np.isfinite(r.heuristic_time)]
-    changed = r.algorithm_id != r.heuristic_id
-    gain = (r.heuristic_time / r.time_median)[changed]
-    parts = better(r.heuristic_time, r.time_median, r.search_noise)[changed]
-    times = f"measured anew {gain.median():.2f} times ({span(gain)}) as fast as the library's first choice"
-    return [changed.mean() > 0.5, *parts], f"it changes in {share(changed)} rows; faster in {share(parts)}: {times}"
+    changed = r[r.algorithm_id != r.heuristic_id]
+    gain = changed.heuristic_time / changed.search_time
+    parts = above(gain, null=f.null["search"])
+    text = f"it changes in {len(changed)} of {len(r)} rows; faster in {share(parts)}"
+    return parts, f"{text}, {gain.median():.2f} ({span(gain)}) times"
 
 
-@finding("none")
-def layouts(f):
-    """(Not in the paper.) fp32 is faster in nchw and fp16 in nhwc."""
-    keys = ["precision", *SHAPE[:4], "pass", "cache"]
-    table = pandas.concat([f.hot, f.rows]).drop_duplicates("row")
-    time = table[table.workload == "conv2d"].pivot_table(index=keys, columns="layout", values="time_median").dropna()
-    gain = time.nhwc / time.nchw
-    half, single = gain.loc["fp16"], gain.loc["fp32"]
-    texts = [f"{name} {own.median():.2f} ({span(own)})" for name, own in (("fp16", half), ("fp32", single))]
-    return [*(half < 1), *(single > 1)], f"time in nhwc over nchw: {', '.join(texts)}"
+@finding("IV-B.1", "paper", "time", "it leaves at another batch than the formula has",
+         lambda c: c.put("paper_bound", "batch > 4000", c.word("overhead"))
+         .put("paper_bound", "batch > 9999", c.word("compute")))  # fmt: skip
+def lstm_leaves(f):
+    """Forward, an LSTM leaves its overhead box at peak times latency, 0.4452 GFLOP or a batch of 3000 on a V100."""
+    peak, (r,) = f.peak("tensor", "fp16"), series(f, "lstm-batch", "batch", passes=FORWARD, precision=["fp16"])
+    work = peak * (r.overhead_time / r.launches).median()
+    batch = work / (r.flops / r.batch).median()
+    large = f.lstm[f.lstm.label.str.contains("lstm-large")]
+    inside, out = (large.batch[(large.bound == "overhead") == box] for box in (True, False))
+    text = f"by the formula {work / 1e9:.2f} GFLOP, a batch of {batch:.0f}; measured between {inside.max():.0f} and "
+    return [inside.max() < batch < (out.min() if len(out) else 0)], text + (f"{out.min():.0f}" if len(out) else "none")
 
 
-@finding("report, 5")
+@finding("report, 4", "paper", "bytes", "models are within 1.5 of the counted AI",
+         lambda c: c.put("flops_counted", "", lambda t: t.flops_model)
+         .put("bytes_counted", "", lambda t: t.bytes_model).put("bytes_written", "", 0.0))  # fmt: skip
+def placement(f):
+    """Estimates do not place a kernel; counters are needed."""
+    t = f.rows[f.rows.counted & (f.rows.own_ai > 0)]
+    off = (t.flops_model / t.bytes_model) / (t.flops / t.memory_bytes)
+    parts = [one or two for one, two in zip(above(off, ALIKE, f.null["bytes"]), above(1 / off, ALIKE, f.null["bytes"]))]
+    text = f"{share(parts)} rows are off by more than {ALIKE}"
+    return parts, f"{text}; modelled over counted AI {off.median():.2f} ({span(off)})"
+
+
+@finding("report, 5", "training", "bytes", "the product's FLOPs take longer at their roof than its bytes",
+         lambda c: c.put("paper_bound", "label == 'product'", c.word("compute")))  # fmt: skip
 def report_product(f):
-    """A matrix product as one would first write it is bound by memory."""
+    """A plain matrix product is bound by memory."""
     one = benchmarks(f).loc["product"]
     return [one.bound == "bandwidth"], f"AI {one.own_ai:.1f}, the machine balance is {one.balance:.1f}"
 
 
-@finding("report, 5")
+@finding("report, 5", "training", "time", "less than 90 % of the roof",
+         lambda c: c.scale("time_median", "label == 'registers'", 1.5))  # fmt: skip
 def report_registers(f):
     """A loop of multiply-adds in registers nearly reaches the roof."""
     one = benchmarks(f).loc["registers"]
     part = one.rate / one.compute_roof
-    return [part > 0.9], f"{100 * part:.0f} % of it, at an AI of {one.ai:.0f}"
+    return above(part, 0.9, 1.0), f"{100 * part:.0f} % of it, at an AI of {one.ai:.0f}"
 
 
-@finding("report, 5")
+@finding("report, 5", "training", "time", "a fifth of the FLOP/s or more, or another cause",
+         lambda c: c.scale("time_median", "label == 'shared'", 0.2)
+         .put("cause", "label == 'shared'", "latency"))  # fmt: skip
 def report_shared(f):
-    """The loop through shared memory has at least the intensity of the loop in registers, and a tenth of its FLOP/s."""
+    """The loop through shared memory has its AI and a tenth of its FLOP/s, because of shared memory."""
     t = benchmarks(f)
     ai, rate = (t[name]["shared"] / t[name]["registers"] for name in ("ai", "rate"))
-    return [ai > 0.98, rate < 0.2], f"{ai:.2f} times the AI, {rate:.2f} times the FLOP/s"
+    parts = [*above(ai, 0.9, f.null["bytes"]), *below(rate, 0.2, f.null["time"]), "data pipe" in t.cause["shared"]]
+    return parts, f"{ai:.2f} times the AI, {rate:.2f} times the FLOP/s; cause: {t.cause['shared'].split(':')[0]}"
 
 
-@finding("report, 5")
+@finding("report, 5", "training", "time, bytes", "another has fewer, or it reaches a tenth of its roof",
+         lambda c: c.scale("time_median", "label.str.contains('step')", 1e-3))  # fmt: skip
 def report_step(f):
-    """A training step has the lowest FLOP/s of the four, far below its roofs, and more intensity than the product."""
+    """A training step has the lowest FLOP/s, far below its roofs, and more AI than the product."""
     t, one = benchmarks(f), benchmarks(f).loc["step"]
     part = one.rate / min(1, one.own_ai / one.balance) / one.compute_roof
-    parts = [t.rate.idxmin() == "step", part < 0.1, one.ai > t.ai["product"]]
+    parts = [t.rate.idxmin() == "step", part < 0.1, *above(one.ai / t.ai["product"], 1, f.null["bytes"])]
     return parts, f"{100 * part:.1f} % of its roof, AI {one.ai:.1f}, the product's {t.ai['product']:.1f}"
 
 
-@finding("report, 5")
+def worse(rows):
+    remedied = (rows.batch > 16) | (rows.filters > 32) | (rows.precision != "fp32")
+    return 0.1 ** ((rows.filter_height == 3) + 2.0 * remedied + (rows.requested_implementation == "tiled"))
+
+
+REMEDIES = {
+    "a larger batch": ("batch == 256 and precision == 'fp32'", "fp32"),
+    "more filters": ("filters == 128 and precision == 'fp32'", "fp32"),
+    "fp16": ("batch == 16 and filters == 32 and filter_height == 3 and precision == 'fp16'", "fp32"),
+    "TF32": ("batch == 16 and filters == 32 and filter_height == 3 and precision == 'tf32'", "fp32"),
+    "3x3 for 7x7": ("batch == 16 and filters == 32 and filter_height == 3 and precision == 'fp32'", "7x7"),
+}
+
+
+@finding("report, 5", "training", "time", "a smaller part of its roof",
+         lambda c: c.scale("roof_fraction", "label.str.contains('remedies|tiles|step')", worse))  # fmt: skip
 def report_remedies(f):
-    """A larger batch, half precision and more filters bring the step nearer to the roof."""
-    table = f.rows[f.rows.label.str.contains("remedies")]
-    found = {}
+    """Larger batches, more filters, fp16, TF32, small kernels, shared memory bring the step nearer to its roof."""
+    table, parts, texts = labelled(f, "remedies"), [], []
     for by, r in table.groupby("requested_implementation"):
-        base = r[(r.batch == 16) & (r.filters == 32)].set_index("precision").rate
-        ends = r[r.precision == "fp32"].sort_values(["batch", "filters"])
-        large, wide = ends[ends.batch > 16].rate.iloc[-1], ends[ends.filters > 32].rate.iloc[-1]
-        found[by] = np.array([large, base["fp16"], wide]) / base["fp32"]
-    texts = [f"{by} {listed(grown, '{:.2f}')}" for by, grown in found.items()]
-    return [one > 1.1 for grown in found.values() for one in grown], f"times the FLOP/s: {'; '.join(texts)}"
+        base = r.query("batch == 16 and filters == 32 and precision == 'fp32'").set_index("filter_height")
+        for name, (query, before) in REMEDIES.items():
+            after = r.query(query)
+            if len(after) == 1:
+                grown = [after[n].iloc[0] / base.loc[7 if before == "7x7" else 3, n] for n in ("rate", "roof_fraction")]
+                parts += above(grown[1], null=f.null["time"])
+                texts.append(f"{by}, {name} {grown[0]:.2f}, {grown[1]:.2f}")
+    tiles = labelled(f, "tiles").set_index("requested_implementation")
+    grown = [tiles.loc["tiled", n] / tiles.loc["plain", n] for n in ("rate", "roof_fraction")]
+    parts += above(grown[1], null=f.null["time"])
+    texts.append(f"shared memory, forward {grown[0]:.2f}, {grown[1]:.2f}")
+    return parts, f"FLOP/s and fraction of the roof, times: {'; '.join(texts)}"
 
 
-@finding("report, 5")
-def report_causes(f):
-    """Register spills and low occupancy keep the step from its roof."""
-    step = benchmarks(f).loc["step"]
-    own = f.kernels[f.kernels.kernel_config == step.row].nlargest(1, "kernel_time").iloc[0]
-    by_registers = "registers" in step.cause
-    text = f"registers {'do' if by_registers else 'do not'} bound the threads of its longest kernel, which may hold "
-    text += f"{100 * own.kernel_occupancy:.0f} % of them; its blocks fill {100 * own.kernel_waves:.0f} % of a wave"
-    return [by_registers, own.kernel_occupancy < 0.25], text
+PAGE = """# The findings of the seeds, one by one
 
-
-PAGE = """# The findings of the paper and of the report, one by one
-
-Wang et al., *Time-Based Roofline for Deep Learning Performance Analysis*, 2020, measured conv2d and LSTM on a V100 with
-PyTorch 1.5 and TensorFlow. De Sanctis and De Sanctis, *Roofline Model: Training a Convolutional Neural Network*, 2025,
-measured a training step on RTX cards. This page tests each finding on another GPU, with the libraries of 2026.
-`tests/findings.py --write` writes this page from the result files. Each finding is a function there.
+Wang et al., *Time-Based Roofline for Deep Learning Performance Analysis*, 2020 (V100, PyTorch 1.5, TensorFlow), De
+Sanctis and De Sanctis, *Roofline Model: Training a Convolutional Neural Network*, 2025 ("report", RTX cards), and
+NVIDIA's *GPU Performance Background User's Guide* ("guide") on another GPU, with the libraries of 2026.
+`tests/findings.py --write` writes this page; `--flips` changes a copy of a file for each finding, and the verdict is
+another.
 
 {files}
 
-- Part of a conv2d's result is still in L2 when its time is over, and the counters of device memory miss that part. This
-  page adds it: bytes written to L2 less bytes written to device memory, at most the bytes of the result.
-- Bounds are the paper's (II-B): they compare the time of a row's FLOPs and of its bytes, each at its roof.
-- A series is one precision, pass and layout of a sweep. "1.2 to 3" means smallest to largest.
-- A claim holds in part if it is true for some of its parts, series or rows.
+- Caches are cold, except in `frameworks`. AI is FLOPs for each byte of device memory. Bytes of a conv2d's result that
+  are still in L2 at the end count: bytes written to L2 less bytes written to device memory.
+- Bounds are the paper's (II-B): they compare the times of a row's FLOPs and bytes, each at its roof.
+- A series is one framework or layout, precision and pass. "1.2 to 3" means smallest to largest.
+- A finding holds in part if some of its series, rows or parts refute it, and cannot be told if most of them differ by
+  less than the null set.
+
+A null set differs though nothing changed. A difference counts beyond 95 % of its null set:
+
+{nulls}
 
 {findings}
+
+TensorFlow ran on no GPU here. INT8 outside tensor units, locked clocks and spilled registers are not measured.
 """
 
 
-def files():
-    """Returns {sweep: File} for the committed files."""
-    paths = {name: os.path.join(evidence.ROOT, f"tests/data/{name}_h100.nc") for name in SWEEPS}
-    return {name: File(path) for name, path in paths.items() if os.path.exists(path)}
+def nulls(files):
+    """Returns {name: (what differs, ratios)}: ratios are at least 1."""
+    paper, found = files["paper"], {}
+    rounds = [post.load(path).round_time.values for path in (NODE, evidence.newest("training"))]
+    pairs = [np.log(own[:, a] / own[:, b]) for own in rounds for a, b in ((0, 1), (0, 2), (1, 2))]
+    times = np.exp(np.abs(np.concatenate(pairs)))
+    found["time"] = "times of a row in two processes (`node_4xh200`, `training`)", times
+    other = File(evidence.newest("conv2d_batch"))
+    one, two = (t[t.cache == "hot"].set_index(["configuration", "kernels"]) for t in (paper.hot, other.rows))
+    l2 = [
+        pandas.Series(f.data.bytes_counted.values[t.row, f.levels.index("l2")], t.index)
+        for f, t in ((paper, one), (other, two))
+    ]
+    both = (l2[0] / l2[1]).dropna()
+    found["bytes"] = "L2 bytes of the same kernels in two sweeps", np.maximum(both, 1 / both).values
+    r = pandas.concat([paper.hot, paper.rows]).drop_duplicates("row")
+    same = r[np.isfinite(r.heuristic_time) & (r.algorithm_id == r.heuristic_id)]
+    again = same.search_time / same.time_median
+    found["search"] = "time in a search and again, first choice kept", np.maximum(again, 1 / again).values
+    return found
+
+
+def opened():
+    """Returns {sweep: File} of the committed files, and the null sets."""
+    files = {name: kind(evidence.newest(name)) for name, kind in FILES.items()}
+    sets = nulls(files)
+    for f in files.values():
+        f.null = {name: float(np.quantile(ratios[np.isfinite(ratios)], 0.95)) for name, (_, ratios) in sets.items()}
+        f.others = files
+    return files, sets
+
+
+# ---- numbers of docs/measurements.md ----
+
+ROOFS = {
+    "vector units": (r"(?!int8).* vector", "clock_fraction"),
+    "tensor units, hand-written (`wgmma`; fp64 `mma`)": (r".* wgmma|fp64 tensor mma", "clock_fraction"),
+    "L1 and shared memory, reads": (r"l1 read|shared read", "clock_fraction"),
+    "DRAM read": (r"dram read", "nominal_fraction"),
+    "DRAM write": (r"dram write", "nominal_fraction"),
+    "DRAM copy": (r"dram copy", "nominal_fraction"),
+    "DRAM triad": (r"dram triad", "nominal_fraction"),
+}
+
+
+def listed_files(loaded):
+    lines = []
+    for name, data in loaded.items():
+        words = pandas.Series(data.status.values).value_counts()
+        rows = ", ".join(
+            [f"{words.pop('measured') if 'measured' in words else 0}", *(f"{n} {w}" for w, n in words.items())]
+        )
+        kind = re.sub(r"NVIDIA | 80GB HBM3|\(R\)| Processor", "", data.device_model.values[0])
+        command = re.sub(
+            r"\S*roofsweep |(-o|--output) \S+ ?|-[vq] |--(quiet|verbose|overwrite) ", "", data.attrs["command"]
+        )
+        command = re.sub(r"\S*/(\w+\.ini)", r"\1", command).strip()
+        attributes = [data.attrs[word] for word in ("time_coverage_start", "product_version", "time_coverage_duration")]
+        start, version, seconds = attributes[0][:16].replace("T", " "), attributes[1].split("+")[1], attributes[2][2:-1]
+        lines.append([f"`{name}`", rows, f"{data.sizes['device']} x {kind}", start, version, seconds, f"`{command}`"])
+    return evidence.markdown(["file", "rows", "devices", "UTC", "commit", "s", "command"], lines)
+
+
+def theory(loaded):
+    table = pandas.concat([post.roofs(data) for data in loaded.values()])
+    table = table[table.usable & (table.device_kind == "cuda")]
+    lines = []
+    for title, (pattern, name) in ROOFS.items():
+        own = table[table.name.str.fullmatch(pattern)]
+        cells = [own[own.model.str.contains(model)][name] * 100 for model in ("H100", "H200")]
+        lines.append([title, *(f"{span(one, '{:.1f}')} %" for one in cells)])
+    return evidence.markdown(["roof", "H100s, worst to best", "H200s"], lines)
+
+
+def energies(_):
+    r = post.rows(post.load(evidence.newest("energy")))
+    off = (r.energy_at_roofs / r.energy - 1).dropna()
+    kinds = off.groupby(r.workload + " " + r.precision).median()
+    near = [f"{(off.abs() < most).sum()} of {len(off)} rows" for most in (0.1, 0.25)]
+    text = f"The model is within 10 % in {near[0]} and within 25 % in {near[1]}; the median error is "
+    text += f"{100 * off.abs().median():.0f} %, the largest {100 * off.abs().max():.0f} %. Medians by operation, in %: "
+    return textwrap.wrap(text + ", ".join(f"{name} {100 * value:+.0f}" for name, value in kinds.items()) + ".", 120)
+
+
+def measurements(options):
+    """Renews or compares the parts of docs/measurements.md that are of files. Returns the exit status."""
+    names = sorted(os.listdir(os.path.join(evidence.ROOT, "tests/data")))
+    loaded = {n[:-3]: post.load(os.path.join(evidence.ROOT, "tests/data", n)) for n in names if n.endswith(".nc")}
+    path = os.path.join(evidence.ROOT, "docs/measurements.md")
+    with open(path, encoding="utf-8") as stream:
+        text = own = stream.read()
+    for name, lines in {"files": listed_files(loaded), "theory": theory(loaded), "energies": energies(loaded)}.items():
+        block = "\n".join([f"<!-- {name} -->", "", *lines, "", "<!-- end -->"])
+        own = re.sub(rf"<!-- {name} -->.*?<!-- end -->", lambda _, block=block: block, own, flags=re.S)
+    if "--write" in options:
+        with open(path, "w", encoding="utf-8") as stream:
+            stream.write(own)
+    elif own != text:
+        print("docs/measurements.md differs from the result files: run tests/findings.py --write")
+    return int(own != text and "--write" not in options)
+
+
+def tests():
+    return [test for claims in (finding, frameworks.finding, guide.finding) for test in claims.tests]
+
+
+def order(test):
+    place = test[0]
+    return ["II", "III-B", "III-C", "III-D", "IV-A", "IV-B", "I and IV", "V", "report", "guide"].index(
+        next(part for part in ["III-B", "III-C", "III-D", "II", "IV-A", "IV-B", "I and IV", "V", "report", "guide"]
+             if place.startswith(part))
+    ), place  # fmt: skip
 
 
 def page():
-    found = files()
+    files, sets = opened()
     of = [
-        [f"`{os.path.relpath(f.path, evidence.ROOT)}`", f"`sweeps/{name}.ini`", f.data.device_model.values[0]]
-        + [f.data.device_library_version.values[0], str(f.rows.start_time.min())[:10]]
-        + ["cold" if f.cold else "hot", f"`{f.level}`"]
-        for name, f in found.items()
+        [f"`{os.path.relpath(f.path, evidence.ROOT)}`", f.data.device_model.values[0]]
+        + [f.data.device_library_version.values[0], str(f.rows.start_time.min())[:10], f"{len(f.rows)}"]
+        for name, f in files.items()
     ]
-    others = {complexity: "algorithms"} | {test: "training" for _, test in finding.tests if "report" in test.__name__}
-    lines = finding.lines(lambda test: found.get(others.get(test, "paper")))
+    lines = []
+    for place, source, null, refuted, _, test in sorted(tests(), key=order):
+        word, text = evidence.told(test, files[source])
+        claim = " ".join(test.__doc__.split()).rstrip(".")
+        where = f"{place}; {source}; {null.split(':')[0]}"
+        lines.append([where, claim, refuted, f"**{word}**", text])
+    null = [
+        [name, text, len(ratios), f"{np.quantile(ratios, 0.95):.3f}", f"{ratios.max():.3f}"]
+        for name, (text, ratios) in ((name, (text, own[np.isfinite(own)])) for name, (text, own) in sets.items())
+    ]
     return PAGE.format(
-        files="\n".join(evidence.markdown(["file", "of", "device", "library", "measured", "caches", "AI at"], of)),
-        findings="\n".join(evidence.markdown(["in", "finding", "here", "figures"], lines)),
+        files="\n".join(evidence.markdown(["file", "device", "library", "measured", "rows"], of)),
+        nulls="\n".join(evidence.markdown(["null set", "ratios", "number", "95 % within", "largest"], null)),
+        findings="\n".join(
+            evidence.markdown(["in; file; null set", "finding", "refuted if", "here", "figures"], lines)
+        ),
     )
 
 
+def flips():
+    """Returns 1 if a changed copy of a file leaves the verdict of its finding as it is."""
+    files, _ = opened()
+    failed = 0
+    for _, source, _, _, flip, test in tests():
+        before, _ = evidence.told(test, files[source])
+        after, text = evidence.told(test, flip(Copy(files[source])).opened())
+        if before == after or "lacks what" in text:
+            failed += 1
+            print(f"{test.__name__}: {before}, and with the changed copy {after}: {text}")
+    return min(failed, 1)
+
+
 if __name__ == "__main__":
-    sys.exit(evidence.page_main("findings", page(), sys.argv[1:]))
+    if "--flips" in sys.argv:
+        sys.exit(flips())
+    sys.exit(evidence.page_main("findings", page(), sys.argv[1:]) or measurements(sys.argv[1:]))

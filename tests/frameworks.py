@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares cuDNN, PyTorch and JAX, and tests the findings of Wang et al., 2020, about frameworks.
+"""Compares cuDNN, PyTorch and JAX, and has the tests of findings.py about frameworks.
 
 Usage: frameworks.py [FILE] [--write | --check | --agree]
 
@@ -15,9 +15,9 @@ from itertools import combinations, product
 import evidence
 import numpy as np
 import pandas
-from evidence import ALIKE, DEFAULTS, FASTER, PRESERVED, SHAPE, File, better, listed, ratio, share, span
+from evidence import ALIKE, DEFAULTS, PRESERVED, SHAPE, File, above, below, listed, ratio, share, span
 
-FILE, PAPER = "tests/data/frameworks_h100.nc", "tests/data/paper_frameworks_h100.nc"
+STEADY = 1.25  # times, largest over smallest
 CASE = [*SHAPE, "precision", "pass"]
 AXES = {"conv2d": SHAPE[:4], "lstm": ["batch", *SHAPE[4:]]}
 GRAPHS_DIFFER = 0.05  # relative difference between times of the same kernels in CUDA graphs
@@ -37,14 +37,16 @@ def series(row):
 class Frameworks(File):
     """Rows of the two layers, with the name of their series."""
 
-    def __init__(self, path):
-        super().__init__(path)
+    def __init__(self, path, raw=None):
+        super().__init__(path, raw)
         table = self.rows.fillna({name: DEFAULTS[name] for name in SHAPE})
         table["series"] = [series(row) for _, row in table.iterrows()]
         table["framework"] = table.series.str.split(",").str[0]
         table["main"] = [self.main_kernel(row) for row in table.row]
         layer = table.label.str.split("-").str[-1]
         self.conv2d, self.lstm = table[layer == "conv2d"], table[layer == "lstm"]
+        tuned = self.conv2d.label == "torch-tuned-conv2d"
+        self.searched, self.conv2d = self.conv2d[tuned], self.conv2d[~tuned]
 
     def kernels_of(self, row):
         return np.flatnonzero(self.data.kernel_config.values == row)
@@ -92,147 +94,317 @@ def cases(table):
             yield best
 
 
-@finding("IV-A.1, forward")
+WORK = "time_median launches bytes_counted flops_counted"
+CONV2D, LSTM, ALL = "label.str.endswith('conv2d')", "label.str.endswith('lstm')", "paper_frameworks"
+EAGER = "axis_mode == 'eager' and precision == 'fp32' and `pass` == 'forward'"
+
+
+def forward(f, axis, layer="conv2d"):
+    """Returns [(names, rows)] of the counted series of the forward pass."""
+    table = getattr(f, layer)
+    return list(along(table[table.counted & (table["pass"] == "forward")], axis))
+
+
+@finding("IV-A.1, forward", ALL, "bytes", "AI changes by more than 1.15, or kernels change",
+         lambda c: c.scale("bytes_counted", CONV2D, lambda t: t.batch)
+         .put("kernel_name", CONV2D, lambda t: t.configuration))  # fmt: skip
 def batch_forward(f):
-    """The arithmetic intensity is preserved in each framework, whatever the batch."""
-    found = [(names, r) for names, r in along(f.conv2d, "batch") if names[2] == "forward"]
-    texts = [f"{name} {precision} {listed(r.ai, '{:.1f}')}" for (name, precision, _), r in found]
-    return [ratio(r.ai) <= PRESERVED for _, r in found], f"AI at {f.level} as the batch grows: {'; '.join(texts)}"
+    """Whatever the batch, each framework has the same AI and algorithm."""
+    found = forward(f, "batch")
+    kept = below([ratio(r.ai) for _, r in found], PRESERVED, f.null["bytes"])
+    same = [r.kernels.nunique() == 1 for _, r in found]
+    grown = span(ratio(r.ai) for _, r in found)
+    return kept + same, f"AI within {PRESERVED} in {share(kept)} series ({grown}); kernels in {share(same)}"
 
 
-@finding("IV-A.1, forward")
+@finding("IV-A.1, forward", ALL, "bytes", "in PyTorch more than 1.2 times; elsewhere other than 1.6 to 2.4",
+         lambda c: c.put("bytes_counted", CONV2D, 1e9).put("bytes_written", CONV2D, 0.0))  # fmt: skip
 def bytes_by_precision(f):
     """From half to single precision twice the data is moved; in PyTorch it stays the same."""
-    forward, grown = f.conv2d[f.conv2d["pass"] == "forward"], {}
-    for names, r in forward.groupby(["framework", "series", *SHAPE]):
-        half, single = (r[r.precision.isin(words)].bytes for words in (["fp16"], ["tf32", "fp32"]))
+    table, grown = f.conv2d[f.conv2d.counted & (f.conv2d["pass"] == "forward")], {}
+    for names, r in table.groupby(["framework", *SHAPE, "series"]):
+        half, single = (r[r.precision == word].bytes for word in ("fp16", "fp32"))
         if len(half) == len(single) == 1:
-            grown.setdefault(names[:2], []).append(single.iloc[0] / half.iloc[0])
-    parts = [one < 1.2 if names[0] == "PyTorch" else 1.6 <= one <= 2.4 for names, own in grown.items() for one in own]
-    texts = [f"{names[1]} {span(own)}" for names, own in grown.items()]
-    return parts, f"bytes at {f.level}, single over half: {'; '.join(texts)}"
+            grown.setdefault(names[0], []).append(single.iloc[0] / half.iloc[0])
+    parts = below(grown["PyTorch"], 1.2, f.null["bytes"])
+    parts += [1.6 <= one <= 2.4 for name, own in grown.items() if name != "PyTorch" for one in own]
+    return parts, "; ".join(f"{name} {np.median(own):.2f} ({span(own)})" for name, own in grown.items()) + " times"
 
 
-@finding("IV-A.1, backward")
+@finding("IV-A.1, backward", ALL, "none: counts are whole", "all frameworks have as many launches",
+         lambda c: c.put("launches", CONV2D, 3))  # fmt: skip
 def invocations(f):
-    """Backward, frameworks differ in the number of launches."""
+    """Backward, frameworks differ in their launches, and so in their overhead boxes."""
     backward = f.conv2d[f.conv2d["pass"] != "forward"]
-    texts = [f"{name} {span(own, '{:.0f}')}" for name, own in backward.groupby("framework").launches]
-    return [r.launches.nunique() > 1 for r in cases(backward)], f"launches: {'; '.join(texts)}"
+    boxes = backward.groupby("framework")[["launches", "overhead_time"]].median().sort_values("launches")
+    texts = [f"{name} {r.launches:.0f} ({1e6 * r.overhead_time:.1f} us)" for name, r in boxes.iterrows()]
+    return [r.launches.nunique() > 1 for r in cases(backward)], f"launches and box, medians: {'; '.join(texts)}"
 
 
-@finding("IV-A.1, backward")
-def movers(f):
-    """Rows with fewer kernels that only move data (padding, other layouts) have the shorter kernel time."""
-    grown = []
-    for _, r in f.conv2d[np.isfinite(f.conv2d.data_movement_launches)].groupby(CASE):
-        with_, without = (r[(r.data_movement_launches > 0) == some].busy_time for some in (True, False))
-        grown += [with_.min() / without.min()] if len(with_) and len(without) else []
-    return [one > 1 for one in grown], f"shortest with such kernels over without: {span(grown)} times"
+@finding("IV-A.1, backward", ALL, "none: counts are exact", "the smallest batch uses them",
+         lambda c: c.put("flops_tensor", f"{CONV2D} and (batch == 16 or batch.isna())", 0.0))  # fmt: skip
+def late_tensor_units(f):
+    """Backward in fp16 auto-tuning finds tensor units only at larger batches."""
+    found = [r for (_, precision, way), r in along(f.conv2d, "batch") if precision == "fp16" and way != "forward"]
+    units = [(r.tensor_flops > 0).tolist() for r in found]
+    late = [not own[0] and own[-1] for own in units]
+    return late, f"{share(late)} series; units are used in {share([one for own in units for one in own])} rows"
 
 
-@finding("IV-A.2, forward")
+@finding("IV-A.2, forward", ALL, "time, bytes", "one does not rise from 64 to 512",
+         lambda c: c.scale("time_median", CONV2D, lambda t: t.filters ** 2)
+         .scale("bytes_counted", CONV2D, lambda t: t.filters ** 2.0).put("bytes_written", CONV2D, 0.0))  # fmt: skip
+def filters_forward(f):
+    """More output channels: more FLOP/s and AI, except for PyTorch in fp32."""
+    return grows(f, "filters")
+
+
+def grows(f, axis):
+    found = [r for (name, precision, _), r in forward(f, axis) if precision == "fp16" or "PyTorch" not in name]
+    rates, intensities = ([r[n].iloc[-1] / r[n].iloc[0] for r in found] for n in ("rate", "ai"))
+    rate, ai = above(rates, null=f.null["time"]), above(intensities, null=f.null["bytes"])
+    return rate + ai, f"FLOP/s rise in {share(rate)} series ({span(rates)}), AI in {share(ai)} ({span(intensities)})"
+
+
+@finding("IV-A.2 and 3, forward", ALL, "time", "they differ by more than 1.25",
+         lambda c: c.put("time_median", CONV2D, lambda t: t.flops / 1e13))  # fmt: skip
+def saturation(f):
+    """PyTorch in fp32: FLOP/s stay the same as filters or the kernel grow."""
+    table = f.conv2d[(f.conv2d.series == "PyTorch, eager") & (f.conv2d.precision == "fp32")]
+    table, axes = table[table["pass"] == "forward"], {"filters": "filters", "filter_height": "kernel"}
+    found = {name: r for axis, name in axes.items() for _, r in along(table, axis)}
+    texts = [f"{name} {listed(r.rate / 1e12, '{:.1f}')}" for name, r in found.items()]
+    parts = below([ratio(r.rate) for r in found.values()], STEADY, f.null["time"])
+    most = f.peak("vector", "fp32") / 1e12
+    return parts, f"TFLOP/s of {most:.0f} by {'; '.join(texts)}"
+
+
+@finding("IV-A.3", ALL, "time", "no other algorithm is faster",
+         lambda c: c.scale("time_median", EAGER, 1e-3))  # fmt: skip
+def other_algorithm(f):
+    """There, another algorithm improves it."""
+    own = f.conv2d[(f.conv2d.precision == "fp32") & (f.conv2d["pass"] == "forward")]
+    mine = own[own.series == "PyTorch, eager"].set_index(SHAPE)
+    found = {"its own search": f.searched.set_index(SHAPE), "cuDNN's": own[own.series == "cuDNN"].set_index(SHAPE)}
+    texts, parts = [], []
+    for name, other in found.items():
+        if other.empty:
+            continue
+        gain = (mine.time_median / other.time_median).dropna()
+        parts.append(True in (faster := above(gain, null=f.null["time"])))
+        texts += [f"{name} is faster in {share(faster)} rows, at most {gain.max():.2f} times"]
+    last = [t.time_median[t.index.get_level_values("filter_height") == 9] for t in (mine, *found.values())]
+    return parts, f"{'; '.join(texts)}; 9x9: {listed([1e6 * t.iloc[0] for t in last if len(t)], '{:.0f}')} us"
+
+
+@finding("IV-A.2, forward", "frameworks", "none: names", "other kernels, or none is added",
+         lambda c: c.put("kernel_name", CONV2D, "same"))  # fmt: skip
 def same_kernels(f):
-    """All frameworks use the same convolution kernel; PyTorch adds one for another layout."""
-    parts, counts, forward = [], [], f.conv2d[f.conv2d["pass"] == "forward"]
-    for _, r in forward.groupby(CASE):
+    """All frameworks use the same convolution kernel; PyTorch adds one for the layout."""
+    parts, counts, table = [], [], f.conv2d[f.conv2d["pass"] == "forward"]
+    for _, r in table.groupby(CASE):
         added = r[r.series.str.startswith("PyTorch")].data_movement_launches > 0
-        parts += [r.main.nunique() == 1, added.any()]
+        parts += [r.main.nunique() == 1, bool(added.any())]
         counts.append(r.main.nunique())
-    moving = forward.groupby("framework").data_movement_launches.max()
-    others = "; ".join(f"{name} {n:.0f}" for name, n in moving.items())
-    return parts, f"{span(counts, '{:.0f}')} convolution kernels in {len(counts)} cases; others, at most: {others}"
+    others = "; ".join(f"{name} {n:.0f}" for name, n in table.groupby("framework").data_movement_launches.max().items())
+    return parts, f"{span(counts, '{:.0f}')} convolution kernels in a case; others, at most: {others}"
 
 
-@finding("IV-A.2, forward")
+@finding("IV-A.2, forward", ALL, "bytes", "the growth differs by more than 1.5",
+         lambda c: c.put("bytes_counted", "", 1e9).put("bytes_written", "", 0.0)
+         .put("flops_counted", "flops_counted > 0", 1e9))  # fmt: skip
 def trendlines(f):
-    """In half precision, FLOPs and bytes grow alike in all frameworks along every axis."""
+    """In fp16 FLOPs and bytes grow alike in all frameworks along every axis."""
     parts, texts = [], []
     for layer, axis in [(layer, axis) for layer, axes in AXES.items() for axis in axes]:
-        ways, alike = {}, []
-        for (_, precision, way), r in along(getattr(f, layer), axis):
+        table, ways, alike = getattr(f, layer), {}, []
+        for (_, precision, way), r in along(table[table.counted], axis):
             if precision == "fp16":
                 ways.setdefault(way, []).append([r[name].iloc[-1] / r[name].iloc[0] for name in ("flops", "bytes")])
         for grown in ways.values():
-            alike += [ratio(one) <= ALIKE for one in zip(*grown)] if len(grown) > 1 else []
+            alike += below([ratio(one) for one in zip(*grown)], ALIKE, f.null["bytes"]) if len(grown) > 1 else []
         texts += [f"{layer} {axis.replace('filter_height', 'kernel')} {share(alike)}"] if alike else []
         parts += alike
-    return parts, f"within {ALIKE}: {', '.join(texts)}"
+    return parts, f"{share(parts)}; {', '.join(texts)}"
 
 
-@finding("IV-A.2, backward")
+@finding("IV-A.2, backward", ALL, "time", "that one is not the slowest",
+         lambda c: c.put("flops_counted", CONV2D, lambda t: t.time_median**2 * 1e20)
+         .put("bytes_counted", CONV2D, 1e9).put("bytes_written", CONV2D, 0.0))  # fmt: skip
 def busiest(f):
-    """Backward in fp16, the framework with the highest FLOP/s and intensity takes longest."""
-    found = cases(f.conv2d[(f.conv2d["pass"] != "forward") & (f.conv2d.precision == "fp16")])
+    """Backward in fp16 the framework with the highest FLOP/s and AI takes longest."""
+    found = cases(f.conv2d[f.conv2d.counted & (f.conv2d["pass"] != "forward") & (f.conv2d.precision == "fp16")])
     firsts = [(r.rate.idxmax(), r.ai.idxmax(), r.time_median.idxmax()) for r in found]
     both = [rate == ai for rate, ai, _ in firsts]
     return [len(set(one)) == 1 for one in firsts], f"one has both in {share(both)} layers"
 
 
-@finding("IV-B.1")
+@finding("IV-A.3", ALL, "time, bytes", "one does not rise from 3x3 to 9x9",
+         lambda c: c.scale("time_median", CONV2D, lambda t: t.filter_height ** 4)
+         .scale("bytes_counted", CONV2D, lambda t: t.filter_height ** 4))  # fmt: skip
+def larger_kernel(f):
+    """A larger kernel: more FLOP/s and AI, except for PyTorch in fp32."""
+    return grows(f, "filter_height")
+
+
+@finding("IV-A.4", ALL, "bytes", "bytes grow by 1.5, or half as much as FLOPs",
+         lambda c: c.scale("bytes_counted", CONV2D, lambda t: t.stride ** -3)
+         .put("bytes_written", CONV2D, 0.0))  # fmt: skip
+def stride_forward(f):
+    """A larger stride: fewer FLOPs for about the same bytes."""
+    found = [r for _, r in forward(f, "stride")]
+    flops, moved = ([r[name].iloc[0] / r[name].iloc[-1] for r in found] for name in ("flops", "bytes"))
+    parts = above(np.divide(flops, moved), 2, f.null["bytes"]) + below(moved, ALIKE, f.null["bytes"])
+    return parts, f"from stride 3 to 1 {span(flops, '{:.1f}')} times the FLOPs, {span(moved, '{:.1f}')} times the bytes"
+
+
+@finding("IV-A.4", ALL, "time", "fewer launches, or a smaller share, at stride 3",
+         lambda c: c.scale("time_median", CONV2D, lambda t: t.stride ** 4)
+         .scale("launches", CONV2D, lambda t: t.stride ** -1.0))  # fmt: skip
+def stride_overhead(f):
+    """A larger stride needs as many launches, so the share of overhead grows."""
+    found = [r for (_, precision, _), r in forward(f, "stride") if precision == "fp16"]
+    shares = [r.overhead_time / r.time_median for r in found]
+    kept = [r.launches.iloc[-1] >= r.launches.iloc[0] for r in found]
+    more = above([part.iloc[-1] / part.iloc[0] for part in shares], null=f.null["time"])
+    return kept + more, f"as many launches in {share(kept)} series; the share grows in {share(more)}"
+
+
+@finding("IV-B.1", ALL, "time", "a row outside the box, or a device at work for half of the time",
+         lambda c: c.put("paper_bound", LSTM, c.word("bandwidth"))
+         .put("busy_time", LSTM, lambda t: t.time_median))  # fmt: skip
 def lstm_overhead(f):
-    """An LSTM is overhead-bound in each framework."""
-    idle = f.lstm.assign(idle=100 * (1 - f.lstm.busy_time / f.lstm.time_median)).groupby("series").idle.max()
-    texts = [f"{name} {value:.0f} %" for name, value in idle.items()]
-    return idle > 50, f"no kernel runs, of the time: {'; '.join(texts)}"
+    """An LSTM is always overhead-bound."""
+    inside = (f.lstm.bound == "overhead").tolist()
+    idle = f.lstm.assign(idle=100 * (1 - f.lstm.busy_time / f.lstm.time_median)).groupby("series").idle
+    texts = [f"{name} {span(own, '{:.0f}')} %" for name, own in idle]
+    parts = (f.lstm.busy_time < 0.5 * f.lstm.time_median).tolist()
+    return inside + parts, f"{share(inside)} rows lie in the box; no kernel runs, of the time: {'; '.join(texts)}"
 
 
-@finding("IV-B.1")
+@finding("IV-B.1", ALL, "time", "it differs by more than 1.25",
+         lambda c: c.put("time_median", LSTM, lambda t: t.overhead_time))  # fmt: skip
+def lstm_launch_time(f):
+    """An LSTM's time is its launches times the latency of one."""
+    times = f.lstm.time_median / f.lstm.overhead_time
+    texts = [f"{name} {own.median():.1f} ({span(own, '{:.1f}')})" for name, own in times.groupby(f.lstm.series)]
+    return below(np.maximum(times, 1 / times), STEADY, f.null["time"]), f"time over launches' cost: {'; '.join(texts)}"
+
+
+def lstm_steady(f, axes):
+    grown = {axis: [ratio(r.time_median) for _, r in along(f.lstm, axis)] for axis in axes}
+    parts = [part for found in grown.values() for part in below(found, STEADY, f.null["time"])]
+    return parts, f"within {STEADY} in {share(parts)} series; " + ", ".join(f"{a} {span(g)}" for a, g in grown.items())
+
+
+def grown_by(*axes):
+    return lambda c: c.scale("time_median", LSTM, lambda t: t[list(axes)].prod(axis=1))
+
+
+@finding("IV-B.1", ALL, "time", "it changes by more than 1.25", grown_by("batch"))
+def lstm_batch(f):
+    """An LSTM's time stays the same whatever the batch."""
+    return lstm_steady(f, ["batch"])
+
+
+@finding("IV-B.1", ALL, "time", "it changes by more than 1.25", grown_by("features", "hidden"))
+def lstm_sizes(f):
+    """An LSTM's time stays the same whatever features and hidden size."""
+    return lstm_steady(f, ["features", "hidden"])
+
+
+@finding("IV-B.1", ALL, "none: counts are whole", "they change",
+         lambda c: c.put("launches", LSTM, 3))  # fmt: skip
+def lstm_constant(f):
+    """Launches stay the same as batch, features or hidden size grow."""
+    found = [r for axis in ("batch", "features", "hidden") for _, r in along(f.lstm, axis)]
+    parts = [r.launches.nunique() == 1 for r in found]
+    return parts, f"in {share(parts)} series; there are {span(pandas.concat(found).launches, '{:.0f}')}"
+
+
+@finding("IV-B.1", "frameworks", "none: counts are whole", "other numbers",
+         lambda c: c.put("launches", LSTM, 5).put("kernel_flops_counted", LSTM, 1.0))  # fmt: skip
 def lstm_launches(f):
-    """PyTorch's LSTM, forward, has 36 launches, two of them of no work."""
+    """PyTorch's LSTM, forward, has 36 launches, two of which only move data."""
     r = f.lstm[(f.lstm["pass"] == "forward") & (f.lstm.framework == "PyTorch")]
-    idle = listed(r.data_movement_launches.unique(), "{:.0f}")
-    return r.launches == 36, f"{listed(r.launches.unique(), '{:.0f}')} launches, {idle} that only move data"
+    moves, took = r.data_movement_launches, span(100 * r.data_movement_share, "{:.0f}")
+    text = f"{listed(r.launches.unique(), '{:.0f}')} launches; {listed(moves.unique(), '{:.0f}')} only move data"
+    return (r.launches == 36).tolist() + (moves == 2).tolist(), f"{text}, in {took} % of the kernels' time"
 
 
-@finding("V")
+@finding("IV-B.1", ALL, "none: counts are exact", "tensor units do most FLOPs",
+         lambda c: c.put("flops_tensor", LSTM, 0.0))  # fmt: skip
+def lstm_products(f):
+    """PyTorch multiplies the steps of an fp16 LSTM in single precision."""
+    r = f.lstm[f.lstm.counted & (f.lstm.framework == "PyTorch") & (f.lstm.precision == "fp16")]
+    part = r.tensor_flops / r.flops
+    return (part < 0.5).tolist(), f"tensor units do {span(100 * part, '{:.0f}')} % of the FLOPs in {len(r)} rows"
+
+
+@finding("IV-B.2", ALL, "time", "8 times the sequence: not 6 to 10 times the time and launches",
+         lambda c: c.put("launches", LSTM, 3).put("time_median", LSTM, 1e-5))  # fmt: skip
+def lstm_sequence(f):
+    """Run time and launches are proportional to the sequence."""
+    parts, texts, grown = [], [], {}
+    for (name, *_), r in along(f.lstm, "sequence"):
+        grown.setdefault(name, []).append([r[n].iloc[-1] / r[n].iloc[0] for n in ("time_median", "launches")])
+    for name, own in grown.items():
+        parts += [abs(one / 8 - 1) <= 0.25 for pair in own for one in pair]
+        times, launched = map(span, zip(*own))
+        texts.append(f"{name} {times} times the time, {launched} times the launches")
+    return parts, "; ".join(texts)
+
+
+@finding("V", ALL, "none: names", "a fast fp16 row lacks one",
+         lambda c: c.put("kernel_name", CONV2D, "mine").put("flops_tensor", CONV2D, 0.0))  # fmt: skip
 def tensor_units(f):
     """The fast rows use tensor units, by functions of cuDNN."""
-    half = f.conv2d[f.conv2d.precision == "fp16"]
-    fast = half.busy_time <= 2 * half.groupby(CASE).busy_time.transform("min")
-    uses = half.tensor_flops > 0
-    slow = f"of slower ones {share(uses[~fast])}" if not fast.all() else "none is slower than twice the fastest"
-    return uses[fast], f"{share(uses[fast])} rows of up to twice the fastest's time; {slow}"
+    half = f.conv2d[(f.conv2d.precision == "fp16") & (f.conv2d.framework != "cuDNN")]
+    fast = half[half.busy_time <= 2 * half.groupby(CASE).busy_time.transform("min")]
+    known = set(f.others["paper"].data.kernel_name.values) | set(f.data.kernel_name.values[np.isin(
+        f.data.kernel_config.values, f.conv2d.row[f.conv2d.framework == "cuDNN"])])  # fmt: skip
+    units, own = (fast.tensor_flops > 0).tolist(), ["cudnn" in name or name in known for name in fast.main]
+    text = f"of {len(fast)} rows of up to twice the fastest {sum(units)} use them"
+    return units + own, f"{text}, {sum(own)} by cuDNN's kernels"
 
 
-@finding("V")
+@finding("V", ALL, "time", "the one with fewer takes longer",
+         lambda c: c.put("time_median", "", lambda t: 1 / t.launches))  # fmt: skip
 def fewest_launches(f):
     """The framework with fewer launches is faster."""
     pairs = [pair for r in [*cases(f.conv2d), *cases(f.lstm)] for pair in combinations(r.itertuples(), 2)]
-    parts = [(a.launches < b.launches) == (a.time_median < b.time_median) for a, b in pairs if a.launches != b.launches]
-    return parts, f"in {share(parts)} pairs; as many launches in {len(pairs) - len(parts)}"
+    ordered = [(a, b) if a.launches < b.launches else (b, a) for a, b in pairs if a.launches != b.launches]
+    parts = above([many.time_median / few.time_median for few, many in ordered], null=f.null["time"])
+    return parts, f"in {share(parts)} pairs; as many launches in {len(pairs) - len(ordered)}"
 
 
-@finding("V")
+@finding("V", ALL, "time, bytes", "another is faster, or has fewer",
+         lambda c: c.scale(WORK, "label.str.startswith('torch')", 1e3))  # fmt: skip
 def torch_fastest(f):
-    """PyTorch is the fastest framework: it moves less data, does fewer FLOPs and needs fewer launches."""
+    """PyTorch is fastest: it has fewer bytes, FLOPs and launches."""
     found = [r for t in (f.conv2d, f.lstm) for r in cases(t[t.framework != "cuDNN"]) if "PyTorch" in set(r.framework)]
-    first = {
-        name: [r.loc[r[name] == r[name].min()].framework.tolist() == ["PyTorch"] for r in found]
-        for name in ("time_median", "bytes", "flops", "launches")
-    }
-    texts = [f"{word} {share(own)}" for word, own in zip(("fastest in", "bytes", "FLOPs", "launches"), first.values())]
-    return [one for own in first.values() for one in own], f"{texts[0]} layers; fewest {', '.join(texts[1:])}"
+    parts, texts = [], []
+    words = {"time_median": "fastest in", "launches": "fewest launches", "bytes": "bytes", "flops": "FLOPs"}
+    for name, word in words.items():
+        pairs = [r.set_index("framework") for r in found if name in ("time_median", "launches") or r.counted.all()]
+        ratios = [r.drop("PyTorch")[name].min() / r.loc["PyTorch", name] for r in pairs]
+        own = above(ratios, null=f.null.get({"time_median": "time", "bytes": "bytes"}.get(name), 1.0))
+        parts += own
+        texts.append(f"{word} {share(own)}")
+    return parts, f"{', '.join(texts)} layers (JAX's LSTM is not counted)"
 
 
-@finding("I and IV")
-def auto_tuning(f):
-    """Auto-tuning changes the algorithm, to the better."""
+@finding("I and IV", "frameworks", "time", "without tuning kernels run no longer",
+         lambda c: c.put("busy_time", CONV2D, 1e-5))  # fmt: skip
+def framework_tuning(f):
+    """Auto-tuning in frameworks changes the algorithm, to the better."""
     parts, texts = [], []
     for framework, axis, values in (("PyTorch", "axis_benchmark", ("off", "on")), ("JAX", "axis_autotune", ("0", "4"))):
         for without, tuned in f.tuned(framework, axis, values):
-            parts.append(without.kernels != tuned.kernels and better(without.busy_time, tuned.busy_time, FASTER))
+            faster = above(without.busy_time / tuned.busy_time, null=f.null["time"])[0]
+            parts.append(faster if without.kernels != tuned.kernels else False)
             texts.append(f"{framework} {1e6 * without.busy_time:.1f} to {1e6 * tuned.busy_time:.1f}")
-    own = f.conv2d[(f.conv2d.framework == "cuDNN") & np.isfinite(f.conv2d.get("heuristic_time", np.nan))]
-    parts += list(
-        (own.algorithm_id != own.heuristic_id) & better(own.heuristic_time, own.time_median, own.search_noise)
-    )
-    texts += [f"cuDNN {1e6 * r.heuristic_time:.1f} to {1e6 * r.time_median:.1f}" for _, r in own.iterrows()]
     return parts, f"in {share(parts)} cases; us without to with: {'; '.join(texts)}"
-
-
-# Tests of rows that were tuned or counted kernel by kernel, from sweeps/frameworks.ini.
-OF_KERNELS = {movers, same_kernels, lstm_launches, auto_tuning}
 
 
 # ---- what must agree ----
@@ -292,16 +464,13 @@ The layers of Wang et al., *Time-Based Roofline for Deep Learning Performance An
 through PyTorch (eager, compiled, as a CUDA graph) and through JAX, in one sweep: what a framework adds to the kernels.
 `tests/frameworks.py --write` writes this page from `{file}`, a file of
 `sweeps/frameworks.ini` on {devices} with {library}, of {day}.
-[programs.md](programs.md) says how a program is measured, [findings.md](findings.md) has the paper's other findings,
+[programs.md](programs.md) says how a program is measured, [findings.md](findings.md) has the paper's findings,
 [measurements.md](measurements.md#programs) the versions of the frameworks. PyTorch and JAX bring a cuDNN of their own.
 
-## The paper's findings
+## Growth
 
-{findings}
-
-The figures are those of `{paper}`; kernels that only move data, and auto-tuning, those of
-`{file}`.
-FLOPs/bytes/time/launches at the last value of an axis over those at the first value:
+FLOPs/bytes/time/launches at the last value of an axis over those at the first value, of
+`{paper}`. FLOPs and bytes of JAX's LSTM are modelled:
 
 {trajectories}
 
@@ -349,29 +518,26 @@ def page(f):
     graphs = [
         f"{layer}, {name} {100 * difference:+.1f} %" for layer, name, difference, same in graphs_beside(f) if same
     ]
-    paper = Frameworks(os.path.join(evidence.ROOT, PAPER))
-    findings = finding.lines(lambda test: f if test in OF_KERNELS else paper)
+    paper = Frameworks(evidence.newest("paper_frameworks"))
     return PAGE.format(
         file=os.path.relpath(f.path, evidence.ROOT),
         devices=f"{len(f.data.device_model)} x {f.data.device_model.values[0]}",
         library=f.data.device_library_version.values[0],
         day=str(f.rows.start_time.min())[:10],
-        findings="\n".join(evidence.markdown(["in the paper", "finding", "here", "figures"], findings)),
         layers="\n".join(layers(f)),
         paper=os.path.relpath(paper.path, evidence.ROOT),
         trajectories="\n".join(trajectories(paper)),
         agreement=f"{len(shared)} kernels run in the same grid in rows of several frameworks. They do "
         + ("NOT " if wrong else "")
         + "the same FLOPs in all, to the last digit.\n"
-        + "Time of PyTorch's graphs beside that of cuDNN's calls in a graph, same kernels: "
-        + f"{'; '.join(graphs)}.",
+        + (f"Time of PyTorch's graphs beside that of cuDNN's calls in a graph: {'; '.join(graphs)}." if graphs else ""),
     )
 
 
 def main(*arguments):
     files = [argument for argument in arguments if not argument.startswith("--")]
     options = tuple(argument for argument in arguments if argument.startswith("--"))
-    f = Frameworks(files[0] if files else os.path.join(evidence.ROOT, FILE))
+    f = Frameworks(files[0] if files else evidence.newest("frameworks"))
     return agreement(f) if options == ("--agree",) else evidence.page_main("frameworks", page(f), list(options))
 
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Tests the tables and claims of NVIDIA's "GPU Performance Background User's Guide" one by one.
+"""Tests the tables of NVIDIA's "GPU Performance Background User's Guide", and has the tests of findings.py of its
+claims.
 
 Usage: guide.py FOLDER [--write | --check]
 
 Prints the page docs/guide.md. Its data are the plan of sweeps/guide.ini, by FOLDER/roofsweep --dry-run, and
-tests/data/guide_h100.nc. --write renews the page. The exit status is 1 if a model differs from the guide's, or with
+tests/data/guide_h200.nc. --write renews the page. The exit status is 1 if a model differs from the guide's, or with
 --check if the page differs."""
 
 import json
@@ -15,10 +16,9 @@ import sys
 import evidence
 import numpy as np
 import pandas
-from evidence import File, listed, rises, share
+from evidence import File, above, listed, share, span
 from roofsweep_post.advice import LIKE
 
-FILE, SWEEPS = "tests/data/guide_h100.nc", "tests/data/paper_h100.nc"
 # Limits of an operation, in the guide's words and in ours.
 LIMITS = {"arithmetic": "compute", "memory": "bandwidth", "latency": "latency"}
 # {row of sweeps/guide.ini: (operation, intensity in the guide, limit in the guide)}
@@ -41,91 +41,135 @@ BLOCKS, THREADS = 4, 128  # blocks for each multiprocessor; threads of a block
 finding = evidence.Claims()
 
 
+def limits(f, rows):
+    """Returns the limit of each row, in which a busy unit is a limit, too, and the words that are shown for it."""
+    found, causes = rows.limiter.map(f.words("limiter")), rows.cause.str.split(":").str[0]
+    of_causes = (found == "kernel") & (causes != "")
+    like = causes.str.split(",").str[0].map(LIKE)
+    limit = like.where(of_causes & like.isin(["compute", "bandwidth"]), found)
+    return {"limits": limit, "shown": found.where(~of_causes, causes)}
+
+
 class Guide(File):
     """The rows; a row with several labels occurs once for each label."""
 
-    def __init__(self, path):
-        super().__init__(path)
-        table = self.rows.assign(limits=self.rows.limiter.map(self.words("limiter")), name=self.rows.label.str.split())
-        causes = table.cause.str.split(":").str[0]
-        of_causes = (table.limits == "kernel") & (causes != "")
-        table["shown"] = table.limits.where(~of_causes, causes)
-        like = causes.str.split(",").str[0].map(LIKE)  # a busy unit is a limit, too
-        table["limits"] = like.where(of_causes & like.isin(["compute", "bandwidth"]), table.limits)
+    def __init__(self, path, raw=None):
+        super().__init__(path, raw)
+        table = self.rows.assign(name=self.rows.label.str.split(), **limits(self, self.rows))
         table = table.explode("name")
         table["l2"] = self.data.bytes_counted.values[table.row, self.levels.index("l2")]
         self.linear = table[table.name.isin(["linear-batch", "linear-1", "linear-512"])]
         self.linear = self.linear.drop_duplicates("batch").sort_values("batch")
         self.named = table[table.name.isin(OPERATIONS)].set_index("name")
-        self.threads = int(self.data.device_multiprocessors.values[0])
 
 
-@finding()
+@finding("guide, 5", "guide", "none: shares of one measurement", "another limit",
+         lambda c: c.limit(lambda t: np.where(t.own_ai > t.balance, "compute", "bandwidth")))  # fmt: skip
 def ratio_limits(f):
     """Above the ratio of operations to bytes math limits an operation, below it memory."""
     t = f.named.drop("thread", errors="ignore")
     parts = t.limits == np.where(t.own_ai > t.balance, "compute", "bandwidth")
     others = t[~parts].shown.value_counts()
-    return parts, f"{share(parts)} operations; the others: {listed(others.items(), '{0[0]} {0[1]}')}"
+    return parts.tolist(), f"{share(parts)} operations; the others: {listed(others.items(), '{0[0]} {0[1]}')}"
 
 
-@finding()
+@finding("guide, table 1", "guide", "bytes", "another limit",
+         lambda c: c.put("paper_bound", "", c.word("overhead"))
+         .limit("latency"))  # fmt: skip
 def usual_limits(f):
-    """Each operation is limited by what the table says: layers of large batches by arithmetic, the others by memory."""
+    """Each operation is limited by what the table says."""
     wanted = f.named.index.map(lambda name: LIMITS.get(OPERATIONS[name][2], ""))
     known = (wanted != "") & (wanted != "latency")
-    roofs, parts = (f.named.bound == wanted)[known], (f.named.limits == wanted)[known]
-    return [*roofs, *parts], f"its roofs in {share(roofs)} operations, its time in {share(parts)}"
+    roofs, parts = (f.named.bound == wanted)[known].tolist(), (f.named.limits == wanted)[known].tolist()
+    return roofs + parts, f"its roofs in {share(roofs)} operations, its time in {share(parts)}"
 
 
-@finding()
+@finding("guide, 5.3", "guide", "none: shares of one measurement", "another limit at the smallest or largest",
+         lambda c: c.put("paper_bound", "", c.word("overhead"))
+         .limit("latency"))  # fmt: skip
 def linear_batches(f):
-    """A linear layer is limited by memory at small batches and by arithmetic at large ones."""
+    """A linear layer is limited by memory at small batches, by math at large ones."""
     t = f.linear
     over = t[t.bound == "compute"].batch.min()
-    parts = [t.bound.iloc[0] == "bandwidth", t.bound.iloc[-1] == "compute", rises(t.ai)]
-    parts += [t.limits.iloc[-1] == "compute"]
+    parts = [t.bound.iloc[0] == "bandwidth", t.bound.iloc[-1] == "compute"]
+    parts += [t.limits.iloc[0] == "bandwidth", t.limits.iloc[-1] == "compute"]
     first = t[t.limits != t.limits.shift()]
     words = listed(zip(first.limits, first.batch), "{0[0]} from {0[1]:.0f}")
     return parts if len(t) > 2 else [], f"by its roofs from batch {over:.0f} on; its limiter is {words}"
 
 
-@finding()
+@finding("guide, 5", "guide", "time", "another limit, or a thousandth of the roof",
+         lambda c: c.scale("time_median", "label == 'thread'", 1e-5)
+         .limit("compute"))  # fmt: skip
 def single_thread(f):
     """A single thread is limited by latency, whatever its intensity."""
     one = f.named.loc["thread"]
     part = one.rate / one.compute_roof
-    return [one.limits == "latency", part < 0.001], f"AI {one.ai:.0f}, {100 * part:.4f} % of the roof"
+    text = f"AI {one.ai:.0f} (eight chains: {one.flops:.0f} FLOPs, {one.bytes:.0f} bytes)"
+    return [one.limits == "latency", part < 0.001], f"{text}, {100 * part:.4f} % of the roof"
 
 
-@finding()
+@finding("guide, 5", "guide", "bytes", "L2 moves at most 1.05 times the modelled bytes",
+         lambda c: c.put("bytes_counted", "", lambda t: t.bytes_model))  # fmt: skip
 def read_again(f):
     """It is not unusual to read inputs several times, which reduces the intensity."""
     more = f.named.l2 / f.named.bytes_model
-    return more > 1.05, f"bytes at L2 over modelled: {', '.join(f'{n} {value:.2f}' for n, value in more.items())}"
+    parts = above(more, 1.05, f.null["bytes"])
+    return parts, f"bytes at L2 over modelled: {', '.join(f'{n} {value:.2f}' for n, value in more.items())}"
 
 
-@finding()
+@finding("guide, 4", "paper", "none: counts are whole", "one of more loses a quarter of its waves",
+         lambda c: c.put("kernel_blocks", "", 330).put("kernel_resident", "", 264))  # fmt: skip
 def tails(f):
-    """Only launches of fewer than 300 blocks should be examined for a tail."""
-    k = f.paper.kernels.drop_duplicates(["kernel_name", "kernel_blocks", "kernel_resident"])
+    """Only launches of fewer than 300 blocks have a tail."""
+    k = f.kernels.drop_duplicates(["kernel_name", "kernel_blocks", "kernel_resident"])
     few = k.kernel_blocks < FEW
     texts = [
         f"{100 * k.kernel_tail_loss[own].median():.0f} % {name}" for own, name in ((few, "below"), (~few, "above"))
     ]
-    parts = k.kernel_tail_loss[~few] <= TAIL
-    return parts, f"{share(parts)} with more lose at most {100 * TAIL:.0f} % of their waves; median {', '.join(texts)}"
+    parts = (k.kernel_tail_loss[~few] <= TAIL).tolist()
+    return parts, f"{share(parts)} with more lose at most {100 * TAIL:.0f} %; median {', '.join(texts)}"
 
 
-@finding()
+def filled(f, rows):
+    """Returns whether each row's kernels have four blocks of some hundred threads for each multiprocessor."""
+    k = f.kernels.assign(enough=(f.kernels.kernel_threads >= THREADS)
+                         & (f.kernels.kernel_blocks >= BLOCKS * f.data.device_multiprocessors.values[0]))  # fmt: skip
+    longest = k.sort_values("kernel_time").groupby("kernel_config").enough.last()
+    return longest.reindex(rows.row).fillna(False).to_numpy(bool)
+
+
+@finding("guide, 6", "paper", "time", "conv2d rows with as many reach less than half of their roof, or others' part",
+         lambda c: c.put("roof_fraction", "", lambda t: np.where(filled(c.file, t), 0.1, 0.9)))  # fmt: skip
 def enough_blocks(f):
     """Four blocks of some hundred threads for each multiprocessor are parallelism enough."""
-    paper = f.paper
-    k = paper.kernels[paper.kernels.kernel_threads >= THREADS]
-    least = k.groupby("kernel_config").kernel_blocks.min().reindex(paper.rows.row).to_numpy()
-    own = paper.rows[least >= BLOCKS * f.threads]
-    parts = own.limiter.map(paper.words("limiter")) != "latency"
-    return parts, f"{share(parts)} rows of `{SWEEPS}` with as many are not limited by latency"
+    full = filled(f, f.conv2d)
+    many, few = (f.conv2d[full == own].roof_fraction for own in (True, False))
+    text = f"with as many, fractions of the roof are {span(many)} (median {many.median():.2f}, {len(many)} rows)"
+    parts = above(many, 0.5, f.null["time"]) + [many.median() > few.median()]
+    return parts, f"{text}; with fewer {few.median():.2f} ({len(few)})"
+
+
+@finding("guide, 6", "paper", "a constant guess", "the most frequent limit is right as often",
+         lambda c: c.limit(lambda t: recipe(c.file, t)))  # fmt: skip
+def recipe_predicts(f):
+    """Five steps (multiprocessors, AI, blocks) name the likely limit: latency, math or memory."""
+    t = f.rows.assign(**limits(f, f.rows))
+    found = t.limits.replace(dict.fromkeys(("idle", "overhead", "gaps", "launch", "host"), "latency"))
+    known = found.isin(["latency", "compute", "bandwidth"]).to_numpy()
+    right = found.to_numpy()[known] == recipe(f, t)[known]
+    often = found[known].value_counts(normalize=True)
+    text = f"right in {share(right)} rows ({100 * right.mean():.0f} %)"
+    text += f"; always {often.index[0]} in {100 * often.iloc[0]:.0f} %"
+    error = 2 * np.sqrt(often.iloc[0] * (1 - often.iloc[0]) / len(right))  # of the share of a guess
+    more = None if abs(right.mean() - often.iloc[0]) < error else bool(right.mean() > often.iloc[0])
+    return [more], f"{text} (+- {100 * error:.0f} %); {(~known).sum()} other rows have no such limit"
+
+
+def recipe(f, rows):
+    """Returns the limit that the guide's steps predict, from modelled intensity, roofs and blocks."""
+    of_roofs = np.where(rows.flops_model / rows.bytes_model > rows.balance, "compute", "bandwidth")
+    return np.where(filled(f, rows), of_roofs, "latency")
 
 
 PAGE = """# NVIDIA's guide, tested
@@ -157,9 +201,7 @@ longer, *limiter* the limit of the measured time ([method.md](method.md)).
 
 {linear}
 
-## Claims
-
-{findings}
+[findings.md](findings.md) tests the guide's claims.
 """
 
 
@@ -192,8 +234,7 @@ def counted(r):
 
 
 def page(folder):
-    f, paper = (Guide if path == FILE else File for path in (FILE, SWEEPS))
-    f, paper = f(os.path.join(evidence.ROOT, FILE)), paper(os.path.join(evidence.ROOT, SWEEPS))
+    f = Guide(evidence.newest("guide"))
     plan, levels = modelled(folder), [level for level in f.levels if level != "l3"]
     widths = f.data.device_peak_bandwidth.values[0][[f.levels.index(level) for level in levels]]
     machine = [
@@ -209,16 +250,13 @@ def page(folder):
         found = ["-"] * 3 if r is None else [counted(r), r.bound, r.shown]
         operations.append([operation, f"`{label}`", guide, short(plan[label]), found[0], limited, *found[1:]])
     linear = [[f"{r.batch:.0f}", counted(r), f"{r.rate / 1e12:.3g}", r.bound, r.shown] for _, r in f.linear.iterrows()]
-    f.paper = paper
-    claims = finding.lines(lambda test: f)
     head = ["operation", "row", "guide", "modelled", "counted", "limited by, guide", "roofs", "limiter"]
     return PAGE.format(
-        file=FILE,
+        file=os.path.relpath(f.path, evidence.ROOT),
         device=f.data.device_model.values[0],
         machine="\n".join(evidence.markdown(machine.columns, machine.to_numpy())),
         operations="\n".join(evidence.markdown(head, operations)),
         linear="\n".join(evidence.markdown(["batch", "counted", "TFLOP/s", "roofs", "limiter"], linear)),
-        findings="\n".join(evidence.markdown(["claim", "here", "figures"], claims)),
     ), list(faults(plan))
 
 

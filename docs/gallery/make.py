@@ -17,11 +17,11 @@ from roofsweep_post.figures import frame, planes, style
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-PAPER, EIGHT = "tests/data/paper_h100.nc", "tests/data/roofs_8xh200.nc"
-ALGORITHMS, LOOPS = "tests/data/algorithms_h100.nc", "tests/data/loops_h100.nc"
+PAPER, EIGHT = "tests/data/paper_h200.nc", "tests/data/roofs_8xh200.nc"
+ALGORITHMS, LOOPS = "tests/data/algorithms_h200.nc", "tests/data/loops_h200.nc"
 REPLICATE = "tests/data/node_4xh200.nc"
-TRAINING, CORE = "tests/data/training_h100.nc", "tests/data/training_cpu.nc"
-BY_HAND, ENERGY = "tests/data/handwritten_h100.nc", "tests/data/energy_h100.nc"
+TRAINING, CORE = "tests/data/training_h200.nc", "tests/data/training_cpu.nc"
+BY_HAND, ENERGY = "tests/data/handwritten_h200.nc", "tests/data/energy_h100.nc"
 FRAMEWORKS, PARTS = "tests/data/paper_frameworks_h100.nc", "tests/data/guide_h200.nc"
 # One layout and one cache mode.
 ONE = "layout=nhwc cache=hot"

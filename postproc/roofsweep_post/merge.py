@@ -476,6 +476,8 @@ def attributes(sources, chosen, rows):
         own = rows[rows[:, 0] == number, 1]
         ends = (source.rows["start_time"] + source.rows["wall_time"])[own]
         end = max([end, *ends[ends < YEAR_10000]])  # the fill value of missing times is larger
+        if int(source.attributes.get("rounds", 1)) > 1 and len(own):  # rows have the start of a round, and no end
+            end = max(end, datetime.fromisoformat(source.attributes["time_coverage_end"]).timestamp())
     names = {
         name: ", ".join(dict.fromkeys(filter(None, (device.text(f"device_{of}") for device in chosen))))
         for name, of in [("instrument", "model"), ("platform", "hostname")]

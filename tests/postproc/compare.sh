@@ -188,11 +188,8 @@ row "^FAIL 2#0 node1" "batch batch=16.*, energy slower by 20.0 % +- 3.9 (limit 1
 expect 0 script compare "$eight"
 ! grep -q '%\*' output || { cat output; fail "a healthy GPU is marked"; }
 [ "$(grep -c '^PASS' output)" = 8 ] || { cat output; fail "a healthy GPU fails"; }
-# Four healthy GPUs pass, although one has a longer way to its L2, and one has a row that is 6.1 % slower because of the
-# addresses of its buffers.
+# Four healthy GPUs.
 expect 0 script compare "$root/tests/data/node_4xh200.nc"
-row "^launch gap dependent graph, alone *4 " "-10.1 %   1#0 vm"
-row " -6.1 %   1#1 vm"
 ! grep -q '%[*?]' output || { cat output; fail "a healthy GPU is marked"; }
 [ "$(grep -c '^PASS' output)" = 4 ] || { cat output; fail "a healthy GPU does not pass"; }
 # A device whose tensor roofs are slower only because of a lower clock passes.
@@ -527,7 +524,8 @@ gate_fails n3 "the job ended with status 4"
 # devices. bits CODE: makes bits.nc, a file of four GPUs that CODE changes; `of` has the rows of each GPU.
 bits() {
     doctored "$four" bits.nc '
-data.createVariable("output_hash", str, ("config",))
+if "output_hash" not in data.variables:
+    data.createVariable("output_hash", str, ("config",))
 of = [numpy.flatnonzero(data["config_device"][:] == device) for device in range(4)]
 found = numpy.array([text[:16] for text in data["config_hash"][:]], object)
 '"$1"'
@@ -549,13 +547,13 @@ for code in 'data["device_library_version"][2] = "other"' 'data["algorithm"][int
     bits 'found[of[2][4]] = "0"; '"$code"
     expect 0 script compare bits.nc
 done
-bits 'found[[own[3] for own in of[:2]]] = "varies"'
+bits 'found[[own[32] for own in of[:2]]] = "varies"'
 expect 0 script compare bits.nc
 row "Bits of results: 39 rows compared, between devices or files; 1 left out, whose iterations differ: cells "
-bits 'found[of[1][3]] = "varies"'
+bits 'found[of[1][32]] = "varies"'
 expect 6 script compare bits.nc --quiet
 row "^INCONCLUSIVE 1#1 .*: iterations differ in their bits, unlike those of 1#0 .*, 1#2 .* and 1 more: 1 row, cells"
-bits 'found[of[1][3]] = "0"; data["device_model"][2] = data["device_model"][3] = "other"'
+bits 'found[of[2][32]] = "0"; data["device_model"][1] = "one"; data["device_model"][3] = "three"'
 expect 6 script compare bits.nc --quiet
-row "^INCONCLUSIVE 1#0 .*: computes other bits than 1#1 vm, and no third device decides: 1 row, cells"
-row "^INCONCLUSIVE 1#1 .*: computes other bits than 1#0 vm"
+row "^INCONCLUSIVE 1#0 .*: computes other bits than 1#2 vm, and no third device decides: 1 row, cells"
+row "^INCONCLUSIVE 1#2 .*: computes other bits than 1#0 vm"

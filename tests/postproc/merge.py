@@ -19,7 +19,6 @@ try:
     import xarray
     from roofsweep_post import cli, merge
     from roofsweep_post.dataset import load
-    from roofsweep_post.naming import computed
 except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
@@ -186,7 +185,7 @@ def a_clash_is_named_and_the_newest_may_hold():
     part(whole, "a.nc", range(12), range(4), later)
     part(whole, "b.nc", range(12), range(4))
     uuid, host = whole.uuid.values[0], whole.device_hostname.values[whole.config_device.values[0]]
-    name = computed(whole.label.values[:12], whole.configuration.values[:12])[0]
+    name = whole["name"].values[0]
     named = f"12 rows are in several files, of the same device; {name} on {uuid} of {host}"
     post("a.nc", "b.nc", "-o", "m.nc", status=2, says=[named, " in a.nc and b.nc; ", "; ...; --newest keeps"])
     assert not os.path.exists("m.nc")
@@ -269,7 +268,7 @@ def drafts_of_killed_merges_are_removed():
 def all_committed_files_are_merged():
     files = sorted(map(str, (ROOT / "tests/data").glob("*.nc")))
     post(*files, "-o", "m.nc", status=2, says=["--any-settings merges them anyway"])
-    post(*files, "-o", "m.nc", "--any-settings", "--newest", status=3, says=["and 8 more than in", "rows=1429"])
+    post(*files, "-o", "m.nc", "--any-settings", "--newest", status=3, says=["and 5 more than in", "rows=1833"])
     assert " | " in read("m.nc").settings
 
 

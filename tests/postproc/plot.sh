@@ -13,10 +13,10 @@ script() { # with warnings of matplotlib allowed
 }
 paper=$root/tests/data/paper_h100.nc
 eight=$root/tests/data/roofs_8xh200.nc
-"$ROOFSWEEP_PYTHON" "$root/postproc/roofsweep-post" merge --any-settings "$root/tests/data/loops_h100.nc" \
-    "$root/tests/data/conv2d_batch_h100.nc" --output two.nc >output 2>&1 || fail "a file of two sessions"
+"$ROOFSWEEP_PYTHON" "$root/postproc/roofsweep-post" merge --any-settings "$root/tests/data/loops_h200.nc" \
+    "$root/tests/data/conv2d_batch_h200.nc" --output two.nc >output 2>&1 || fail "a file of two sessions"
 file "$root/tests/postproc/check_figures.py" "$paper" "$eight" golden.nc two.nc \
-    "$root/tests/data/algorithms_h100.nc" "$paper" || fail "a figure shows something else"
+    "$root/tests/data/algorithms_h200.nc" "$root/tests/data/paper_h200.nc" || fail "a figure shows something else"
 # Every figure of the gallery is readable.
 expect 0 file "$root/tests/postproc/check_gallery.py" "$root"
 

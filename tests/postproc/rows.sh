@@ -351,7 +351,7 @@ assert list(found["total"]) == list(found["at_roof"]) == [2 * (1 + 2), 2 * 3] * 
 
 # `spread` finds planted components. A file without rounds is an error.
 file "$root/tests/postproc/planted.py" "$root/tests/data/node_4xh200.nc" || fail "planted components"
-expect 0 script spread "$root/tests/data/node_4xh200.nc"
+expect 0 script spread "$root/tests/data/node_2xh100.nc"
 says "rounds for a precision: unknown"
 
 # A file of 6 kB that declares 2e9 rows is refused before it is read. A file that another process has locked can be
