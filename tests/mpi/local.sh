@@ -72,8 +72,6 @@ expect 0 "$roofsweep" --list matmul
 ! grep -q conv2d output || fail "--list matmul prints others"
 expect 0 "$roofsweep" --list chips
 says "multiply-adds of one multiprocessor in one clock"
-expect 0 "$roofsweep" --list chips --json
-says '"compute_capability": "9.0"'
 expect 2 "$roofsweep" --gather sweep.nc.journal torn.nc.journal -o both.nc
 says "--gather takes one journal; roofsweep-post merge"
 
