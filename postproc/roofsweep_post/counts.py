@@ -41,7 +41,7 @@ def handed_over(row):
     workspace for each tile."""
     moved = beyond(row) / row["workspace"] if row["workspace"] > 0 else np.nan
     transforms = "fft" in f"{row['algorithm']} {row['kernel_names']}"
-    return row["kernel_count"] > 1 and (moved >= 0 if transforms else 0.15 <= moved <= 2.3)
+    return row["kernel_count"] > 1 and (moved >= 0 if transforms else 0.1 <= moved <= 2.3)
 
 
 def read_again(row):
