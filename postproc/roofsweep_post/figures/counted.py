@@ -26,7 +26,7 @@ def draw(figure, axes, scene, annotate, height):
         place.set(xlim=frame.decades(values.min(), values.max()), ylim=frame.decades(values.min(), values.max()))
         for axis in (place.xaxis, place.yaxis):
             frame.engineering(axis, unit)
-    scale = frame.settle(figure, axes, height, handles, frame.caption(scene, work=False))
+    scale = frame.settle(figure, axes, height, handles, frame.caption(scene, work=False, lines=False))
     keys = []
     for place, (x, y, _, _) in zip(axes, panels):
         ends = np.array(place.get_xlim())
@@ -38,5 +38,5 @@ def draw(figure, axes, scene, annotate, height):
             labels.add_points(series.rows[x], series.rows[y])
         marks.label_points(labels, scene, annotate, x, y)
         keys.append(labels.key_text())
-    frame.settle(figure, axes, height, handles, frame.caption(scene, *keys, work=False))
+    frame.settle(figure, axes, height, handles, frame.caption(scene, *keys, work=False, lines=False))
     return axes

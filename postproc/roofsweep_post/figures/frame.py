@@ -98,16 +98,17 @@ def level_text(scene):
     return f"{text}; rows that lack them have those at {listed(others, 3)}" if others else text
 
 
-def noise_text(rows):
-    """Returns the sentence on rows whose 95 % interval is wide."""
+def noise_text(rows, lines):
+    """Returns the sentence on rows whose 95 % interval is wide. lines: whether the figure draws the intervals."""
     count = int((rows["noise"] > NOISY).sum())
-    text = f"Thin lines are 95 % intervals of the median; {count} of {len(rows)} rows are known to no better than"
-    return f"{text} {100 * NOISY:.0f} %" if count else ""
+    text = "Thin lines are 95 % intervals of the median; " * lines
+    text += f"{count} of {len(rows)} rows are known to no better than {100 * NOISY:.0f} %"
+    return text if count else ""
 
 
-def caption(scene, *notes, work=True):
+def caption(scene, *notes, work=True, lines=True):
     """Returns the caption: device, date, version, driver, library and cache. work: whether the caption also states
-    sources and memory level of FLOPs and bytes. notes: further sentences."""
+    sources and memory level of FLOPs and bytes. lines: as in noise_text(). notes: further sentences."""
     facts = []
     for number, data in enumerate(scene.files):
         own = scene.extent[scene.extent["file"] == number]
@@ -131,7 +132,7 @@ def caption(scene, *notes, work=True):
         caches = sorted(set(own["cache"]) - {""})
         facts.append(f"The cache was {' or '.join(caches)}" if caches else "")
         facts += sources(own) if work else []
-    facts += [level_text(scene) if work else "", noise_text(scene.extent)]
+    facts += [level_text(scene) if work else "", noise_text(scene.extent, lines)]
     rows = f"{scene.left_out} row{'s' * (scene.left_out > 1)}"
     facts.append(f"Not drawn, without FLOPs, bytes or roofs: {rows}" if scene.left_out else "")
     return sentences([*facts, *([f"All rows: {scene.shared}"] if scene.shared else []), *notes])

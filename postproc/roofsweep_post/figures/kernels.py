@@ -82,7 +82,7 @@ def draw(figure, axes, scene, annotate, height):
     time = f"{100 * without['share'].sum() / len(scene.rows):.0f} % of the time"
     idle = f"{len(without)} kernels without FLOPs, which take {time}, have no place here" if len(without) else ""
     notes = [numbers, note, idle]
-    scale = frame.settle(figure, [axes], height, handles, frame.caption(scene, *notes))
+    scale = frame.settle(figure, [axes], height, handles, frame.caption(scene, *notes, lines=False))
     drawn, labels = classic.draw_roofs(axes, roofs), marks.Labels(axes, scale)
     for x, y in drawn.values():
         labels.add_line(x[[0, -1]], y[[0, -1]])
@@ -90,5 +90,5 @@ def draw(figure, axes, scene, annotate, height):
     for text, (x, y) in drawn.items():
         labels.along(text, x, y)
     name_rows(labels, table, rows)
-    frame.settle(figure, [axes], height, handles, frame.caption(scene, *notes, labels.key_text()))
+    frame.settle(figure, [axes], height, handles, frame.caption(scene, *notes, labels.key_text(), lines=False))
     return [axes]

@@ -85,7 +85,7 @@ def draw(figure, axes, scene, annotate, height):
     handles += [marks.symbol(name, marker=marker) for name, marker in markers.items()] * (len(markers) > 1)
     handles += [marks.line("machine balance", (0, (4, 1.5)), style.BLACK), marks.line("equal run time", (0, (6, 2)))]
     draw_bars(bars, lines, colours)
-    scale = frame.settle(figure, axes, height, handles, frame.caption(scene, NOTE))
+    scale = frame.settle(figure, axes, height, handles, frame.caption(scene, NOTE, lines=False))
     key = draw_plane(plane, scale, lines, colours, markers, annotate)
-    frame.settle(figure, axes, height, handles, frame.caption(scene, NOTE, key))
+    frame.settle(figure, axes, height, handles, frame.caption(scene, NOTE, key, lines=False))
     return axes

@@ -55,7 +55,7 @@ def draw(figure, axes, scene, annotate, height):
         Patch(facecolor=style.COLOURS[5], hatch="////", edgecolor=style.BLACK, linewidth=0.4, label="last wave"),
         Patch(facecolor="white", edgecolor=style.BLACK, linestyle=":", linewidth=0.4, label="empty in the last wave"),
     ]
-    text = frame.caption(scene, LOST, rows, note, work=False)
+    text = frame.caption(scene, LOST, rows, note, work=False, lines=False)
     left = 0.46 + LETTER * max(len(line) for tick in ticks for line in tick.split("\n"))
     frame.settle(figure, [axes], max(height, BAR * len(table)), handles, text, left=left, right=RIGHT)
     return [axes]
