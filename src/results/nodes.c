@@ -25,11 +25,19 @@ const struct field node_fields[] = {
     {0},
 };
 
-/* Adds a value to a list with commas, once. Drops values without room. */
+/* Adds a value to a list with commas, once. Drops values without room. A value may be a part of
+ * another one, as "H200" of "H200 NVL". */
 static void add_text(char *list, size_t size, const char *value)
 {
-    const size_t used = strlen(list);
-    if (*value && !strstr(list, value) && used + strlen(value) + 3 < size)
+    const size_t used = strlen(list), length = strlen(value);
+    for (const char *at = list; *at; at += strspn(at, ", ")) {
+        const char *end = strstr(at, ", ");
+        const size_t item = end ? (size_t)(end - at) : strlen(at);
+        if (item == length && strncmp(at, value, item) == 0)
+            return;
+        at += item;
+    }
+    if (length > 0 && used + length + 3 < size)
         snprintf(list + used, size - used, "%s%s", used ? ", " : "", value);
 }
 

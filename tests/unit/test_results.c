@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "results/nodes.h"
 #include "sample.h"
 
 #define assert_near(value, expected) assert_true(fabs((value) / (expected)-1) < 1e-12)
@@ -242,4 +243,21 @@ TEST(test_roofs_of_the_same_device_only)
     for (int i = 0; i < 3; ++i)
         assert_null(results_roofs(results, &others[i]));
     results_destroy(results);
+}
+
+/* A model whose name is a part of another one is listed, too. */
+TEST(test_nodes_list_models)
+{
+    struct device devices[3] = {gpu_device(), gpu_device(), gpu_device()};
+    const struct results results = {.devices = devices, .device_count = 3};
+    int64_t node_of[3];
+    size_t count;
+    strcpy(devices[0].model, "NVIDIA H200 NVL");
+    strcpy(devices[1].model, "NVIDIA H200");
+    strcpy(devices[2].model, "NVIDIA H200");
+    struct node_summary *nodes = nodes_find(&results, node_of, &count);
+    assert_int_equal(count, 1);
+    assert_int_equal(nodes->devices, 3);
+    assert_string_equal(nodes->model, "NVIDIA H200 NVL, NVIDIA H200");
+    free(nodes);
 }
