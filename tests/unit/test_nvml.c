@@ -13,7 +13,7 @@ struct nvml_device {
     int status;
     unsigned count, pids[3], busy;
     const char *uuid;
-    unsigned bus, model, mig;
+    unsigned bus, domain, model, mig;
 };
 enum { SELF = -1 };
 
@@ -96,7 +96,8 @@ static int scripted_uuid(nvml_device device, char *text, unsigned size)
 
 static int scripted_pci(nvml_device device, struct nvml_pci *pci)
 {
-    *pci = (struct nvml_pci){.domain = 1, .bus = device->bus, .id = device->model};
+    *pci = (struct nvml_pci){
+        .domain = device->domain ? device->domain : 1, .bus = device->bus, .id = device->model};
     return 0;
 }
 
@@ -127,6 +128,7 @@ TEST(visible_gpus_are_listed)
         {{.status = 15}, NULL, ""},                          /* lost */
         {{.uuid = "GPU-a", .mig = 1}, NULL, ""},
         {{.uuid = "GPU-a", .model = 1}, NULL, ""},
+        {{.uuid = "GPU-a", .domain = 0xb38a}, NULL, "GPU-b1 GPU-b2 GPU-a "}, /* of a hypervisor */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         const struct nvml nvml = {.count = scripted_count,

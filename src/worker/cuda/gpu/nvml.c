@@ -211,7 +211,8 @@ static int list_all(const struct nvml *nvml, struct visible_gpu gpus[VISIBLE_MAX
             return 0;
         model = pci.id;
         gpu.address = (int)(pci.domain << 16 | pci.bus << 8 | pci.device);
-        for (place = count++; place > 0 && gpus[place - 1].address > gpu.address; --place)
+        for (place = count++;
+             place > 0 && (unsigned)gpus[place - 1].address > (unsigned)gpu.address; --place)
             gpus[place] = gpus[place - 1];
         gpus[place] = gpu;
     }
