@@ -185,7 +185,7 @@ def single_precision_in_half(f):
     return above(list(drops.values()), 2, f.null["time"]), f"{text}; algo-0 has {span(first, '{:.1f}')} TFLOP/s"
 
 
-@finding("V", "algorithms", "time", "conv2d: less than twice the time without; LSTM: as much gain",
+@finding("V", "algorithms", "time", "conv2d: less than twice the time without; LSTM: gains as much as conv2d",
          lambda c: c.scale("time_median", "", lambda t: np.where(np.nansum(c.raw.flops_tensor, axis=1) > 0, 1,
          0.01)))  # fmt: skip
 def half_precision(f):
@@ -215,7 +215,7 @@ def auto_tuning(f):
     return parts, f"{text}, {gain.median():.2f} ({span(gain)}) times"
 
 
-@finding("IV-B.1", "paper", "time", "it leaves at another batch than the formula has",
+@finding("IV-B.1", "paper", "time", "the measured batch is not the formula's",
          lambda c: c.put("paper_bound", "batch > 4000", c.word("overhead"))
          .put("paper_bound", "batch > 9999", c.word("compute")))  # fmt: skip
 def lstm_leaves(f):
@@ -318,8 +318,8 @@ PAGE = """# The findings of the seeds, one by one
 Wang et al., *Time-Based Roofline for Deep Learning Performance Analysis*, 2020 (V100, PyTorch 1.5, TensorFlow), De
 Sanctis and De Sanctis, *Roofline Model: Training a Convolutional Neural Network*, 2025 ("report", RTX cards), and
 NVIDIA's *GPU Performance Background User's Guide* ("guide") on another GPU, with the libraries of 2026.
-`tests/findings.py --write` writes this page; `--flips` changes a copy of a file for each finding, and the verdict is
-another.
+`tests/findings.py --write` writes this page. For each finding, `--flips` changes a copy of its file and checks that the
+verdict changes.
 
 {files}
 
@@ -472,7 +472,7 @@ def page():
         for name, (text, ratios) in ((name, (text, own[np.isfinite(own)])) for name, (text, own) in sets.items())
     ]
     return PAGE.format(
-        files="\n".join(evidence.markdown(["file", "device", "library", "measured", "rows"], of)),
+        files="\n".join(evidence.markdown(["file", "device", "library", "measured", "rows used"], of)),
         nulls="\n".join(evidence.markdown(["null set", "ratios", "number", "95 % within", "largest"], null)),
         findings="\n".join(
             evidence.markdown(["in; file; null set", "finding", "refuted if", "here", "figures"], lines)

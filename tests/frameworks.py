@@ -182,7 +182,7 @@ def saturation(f):
 @finding("IV-A.3", ALL, "time", "no other algorithm is faster",
          lambda c: c.scale("time_median", EAGER, 1e-3))  # fmt: skip
 def other_algorithm(f):
-    """There, another algorithm improves it."""
+    """Where PyTorch's fp32 saturates, another algorithm is faster."""
     own = f.conv2d[(f.conv2d.precision == "fp32") & (f.conv2d["pass"] == "forward")]
     mine = own[own.series == "PyTorch, eager"].set_index(SHAPE)
     found = {"its own search": f.searched.set_index(SHAPE), "cuDNN's": own[own.series == "cuDNN"].set_index(SHAPE)}
@@ -193,8 +193,10 @@ def other_algorithm(f):
         gain = (mine.time_median / other.time_median).dropna()
         parts.append(True in (faster := above(gain, null=f.null["time"])))
         texts += [f"{name} is faster in {share(faster)} rows, at most {gain.max():.2f} times"]
-    last = [t.time_median[t.index.get_level_values("filter_height") == 9] for t in (mine, *found.values())]
-    return parts, f"{'; '.join(texts)}; 9x9: {listed([1e6 * t.iloc[0] for t in last if len(t)], '{:.0f}')} us"
+    for name, t in [("PyTorch", mine), *found.items()]:
+        last = t[t.index.get_level_values("filter_height") == 9] if len(t) else t
+        texts += [f"a 9x9 kernel takes {name} {1e6 * last.time_median.iloc[0]:.0f} us"] if len(last) else []
+    return parts, "; ".join(texts)
 
 
 @finding("IV-A.2, forward", "frameworks", "none: names", "other kernels, or none is added",
@@ -236,7 +238,8 @@ def busiest(f):
     found = cases(f.conv2d[f.conv2d.counted & (f.conv2d["pass"] != "forward") & (f.conv2d.precision == "fp16")])
     firsts = [(r.rate.idxmax(), r.ai.idxmax(), r.time_median.idxmax()) for r in found]
     both = [rate == ai for rate, ai, _ in firsts]
-    return [len(set(one)) == 1 for one in firsts], f"one has both in {share(both)} layers"
+    text = f"the highest FLOP/s and AI are of one framework in {share(both)} layers"
+    return [len(set(one)) == 1 for one in firsts], text
 
 
 @finding("IV-A.3", ALL, "time, bytes", "one does not rise from 3x3 to 9x9",

@@ -139,7 +139,7 @@ def filled(f, rows):
     return longest.reindex(rows.row).fillna(False).to_numpy(bool)
 
 
-@finding("guide, 6", "paper", "time", "conv2d rows with as many reach less than half of their roof, or others' part",
+@finding("guide, 6", "paper", "time", "conv2d rows with as many reach less than half of the roof, or less than others",
          lambda c: c.put("roof_fraction", "", lambda t: np.where(filled(c.file, t), 0.1, 0.9)))  # fmt: skip
 def enough_blocks(f):
     """Four blocks of some hundred threads for each multiprocessor are parallelism enough."""

@@ -188,8 +188,9 @@ def beside():
     gap = 1e6 * float(data["device_launch_overhead"].median())
     text = f"""The paper compares PyTorch 1.5, TensorFlow 1.15 and 2.2 on a V100 of 130 FLOP/B. Here cuDNN, PyTorch and
 JAX run on a GPU of {peak / width:.0f} FLOP/B ({data["device_model"].values[0]}), so more rows are bound by bandwidth. A
-box is the launches times {gap:.2f} us, the time from one to the next; the paper takes a latency of 4.2 us.
-Times of the frameworks at one point and intensities of a series are largest over smallest."""
+box is the launch overhead of a row: its launches times {gap:.2f} us, the time from one launch to the next. The paper
+takes a latency of 4.2 us. "Time of frameworks" is the longest over the shortest time at one point. "Intensity on the
+axis" is the largest over the smallest intensity of a series."""
     head = "| figure | in the paper | here | time of frameworks | intensity on the axis | overhead, us | in a box |"
     lines = [" | ".join([name.removeprefix("figure"), *told, *numbers(own[name])]) for name, told in BESIDE.items()]
     return "\n".join([text, "", head, "|---" * 7 + "|", *(f"| {line} |" for line in lines)])

@@ -177,7 +177,10 @@ def curve(count=13):
     head += f"Found of {4 * count} GPUs, with the right first reason:"
     lines = [head, "", "| slower | " + " | ".join(f"{100 * size:.0f} %" for size in SIZES) + " |", "|---" * 5 + "|"]
     for name, plant in PLANTS.items():
-        shares = [caught(*copies(1), copies(count), plant, size, dice)[:2] for size in SIZES]
+        shares = []
+        for size in SIZES:
+            dice.seed(name)  # the copies and the chosen parts are those of the other sizes
+            shares.append(caught(*copies(1), copies(count), plant, size, dice)[:2])
         lines.append(f"| {name} | " + " | ".join(f"{100 * found / most:.0f} %" for found, most in shares) + " |")
     return "\n".join(lines)
 
