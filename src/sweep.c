@@ -36,7 +36,6 @@
 #include "ranks/resume.h"
 #include "ranks/signals.h"
 #include "ranks/transport.h"
-#include "results/algorithm_cache.h"
 #include "results/journal.h"
 #include "results/outputs.h"
 #include "results/results.h"
@@ -67,14 +66,12 @@ struct sweep {
     /* only on rank 0 */
     struct plan *plan;
     struct outputs outputs;
-    struct results *earlier;            /* content of the journal that is resumed */
-    struct journal *journal;            /* NULL: not begun */
-    struct algorithm_cache *algorithms; /* NULL: every row searches */
-    struct results *roofs_source;       /* [peaks] reuse; NULL: all roofs are measured */
-    struct dispatcher *dispatcher;      /* NULL outside the loop */
+    struct results *earlier;       /* content of the journal that is resumed */
+    struct journal *journal;       /* NULL: not begun */
+    struct results *roofs_source;  /* [peaks] reuse; NULL: all roofs are measured */
+    struct dispatcher *dispatcher; /* NULL outside the loop */
     struct progress *progress;
-    bool algorithms_late; /* a message about an unwritten algorithm cache was printed */
-    size_t left;          /* configurations without a row */
+    size_t left; /* configurations without a row */
 };
 
 /* Opening a device loads gigabytes of libraries, perhaps from a slow file system. */
@@ -142,27 +139,6 @@ static void share_time_limit(const struct sweep *sweep)
 
 /* ---- inputs of rank 0 ---- */
 
-/* Without a file the cache serves only `replicate`, which repeats configurations within a run. */
-static enum status open_algorithms(struct sweep *sweep, struct error *error)
-{
-    const struct sweep_settings *settings = &sweep->manifest->sweep;
-    const char *path = sweep_algorithms_file(settings);
-    size_t damaged;
-    if (sweep_searches_anew(settings) || (!path && !settings->replicate))
-        return STATUS_OK;
-    enum status status = STATUS_OK;
-    if (path)
-        status = outputs_check_input(&sweep->outputs, path, "the algorithm cache", error);
-    if (status == STATUS_OK)
-        status =
-            algorithm_cache_open(path, settings->replicate, &sweep->algorithms, &damaged, error);
-    error_prefix(error, status, "%s:%d: [sweep] algorithms", sweep->manifest->path,
-                 sweep->manifest->algorithms_line);
-    if (status == STATUS_OK && damaged > 0)
-        log_print(sweep->log, LOG_WARNING, "%s: %zu lines are damaged and left out", path, damaged);
-    return status;
-}
-
 static enum status read_roofs(struct sweep *sweep, struct error *error)
 {
     char journal[OUTPUTS_JOURNAL];
@@ -206,7 +182,6 @@ static enum status read_inputs(struct sweep *sweep, const struct options *option
     sweep->outputs.any_owner = options->any_owner;
     TRY(outputs_check_input(&sweep->outputs, sweep->manifest->path, "the manifest", error));
     TRY(outputs_check(&sweep->outputs, error));
-    TRY(open_algorithms(sweep, error));
     manifest_settings_text(sweep->manifest, line);
     TRY(outputs_earlier(&sweep->outputs, line, sweep->log, &sweep->journal, &sweep->earlier,
                         error));
@@ -476,7 +451,6 @@ static void create_dispatcher(struct sweep *sweep)
         .count_timeout = margin * sweep->manifest->sweep.timeout,
         .stop_timeout = stop_patience,
         .limit = &sweep->limit,
-        .algorithm_cache = sweep->algorithms,
     };
     sweep->dispatcher =
         memory_require(sweep->comm, dispatcher_create(&settings, sweep->log), "the rows");
@@ -488,21 +462,6 @@ static void create_dispatcher(struct sweep *sweep)
 
 /* ---- actions of the dispatcher ---- */
 
-/* Writes found algorithms to the cache file. If another run is writing to the file, the next calls
- * try again; the last call waits for that run. A failure does not end the sweep. */
-static void save_algorithms(struct sweep *sweep, bool last)
-{
-    const double patience = last ? 1 : 0; /* s; more than a write takes */
-    struct error error;
-    enum status status =
-        sweep->algorithms ? algorithm_cache_save(sweep->algorithms, patience, &error) : STATUS_OK;
-    if (status && (last || !sweep->algorithms_late))
-        log_print(sweep->log, status == STATUS_USAGE && !last ? LOG_INFO : LOG_WARNING,
-                  "the algorithm cache is not written%s: %s",
-                  last ? "" : " yet, the next rows try again", error.text);
-    sweep->algorithms_late |= status != STATUS_OK;
-}
-
 static enum status carry_out(struct sweep *sweep, const struct dispatcher_action *action,
                              struct error *error)
 {
@@ -513,17 +472,11 @@ static enum status carry_out(struct sweep *sweep, const struct dispatcher_action
         progress_start(sweep->progress);
         return journal_append_text(journal, "device", action->text, error);
     case ACTION_STORE_RECORD:
-        if (sweep->algorithms && algorithm_cache_learn(sweep->algorithms, action->record,
-                                                       sweep->plan->items[action->item].hash,
-                                                       &sweep->devices.list[action->rank], error))
-            log_print(sweep->log, LOG_WARNING, "%s", error->text);
         return journal_append_text(journal,
                                    action->record->round == FIELD_MISSING ? "record" : "round",
                                    action->text, error);
     case ACTION_SYNC:
-        status = journal_sync(journal, error);
-        save_algorithms(sweep, false);
-        return status;
+        return journal_sync(journal, error);
     case ACTION_SEND:
         status =
             transport_send(sweep->transport, action->rank, action->message, action->text, error);
@@ -685,7 +638,6 @@ static enum status end_loop(struct sweep *sweep, struct error *error)
     char absent[800];
     if (!sweep->dispatcher)
         return STATUS_OK;
-    save_algorithms(sweep, true);
     progress_destroy(sweep->progress);
     sweep->abandoned = dispatcher_missing(sweep->dispatcher, absent, sizeof absent);
     if (sweep->abandoned)
@@ -766,7 +718,6 @@ void sweep_destroy(struct sweep *sweep)
     transport_destroy(sweep->transport);
     liveness_destroy(sweep->liveness);
     journal_close(sweep->journal);
-    algorithm_cache_close(sweep->algorithms);
     results_destroy(sweep->earlier);
     plan_destroy(sweep->plan);
     results_destroy(sweep->roofs_source);

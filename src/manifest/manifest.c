@@ -213,7 +213,6 @@ enum status manifest_parse(const char *path, const char *text, size_t length,
     parsed->peaks = reader.settings.peaks;
     parsed->reuse = reader.settings.reuse;
     parsed->reuse_line = settings_line(&reader.settings, "reuse");
-    parsed->algorithms_line = settings_line(&reader.settings, "algorithms");
     if (status == STATUS_OK)
         status = text_defaults(parsed, error);
     if (status)
@@ -355,23 +354,11 @@ void manifest_destroy(struct manifest *manifest)
     free(manifest->sections);
     free(manifest->sweep.title);
     free(manifest->sweep.output);
-    free(manifest->sweep.algorithms);
     free(manifest->reuse);
     free(manifest->folder);
     free(manifest->path);
     free(manifest->text);
     free(manifest);
-}
-
-bool sweep_searches_anew(const struct sweep_settings *sweep)
-{
-    return sweep->algorithms && strcmp(sweep->algorithms, "search") == 0;
-}
-
-const char *sweep_algorithms_file(const struct sweep_settings *sweep)
-{
-    bool word = !sweep->algorithms || strcmp(sweep->algorithms, "run") == 0;
-    return word || sweep_searches_anew(sweep) ? NULL : sweep->algorithms;
 }
 
 void manifest_settings_text(const struct manifest *manifest, char text[256])

@@ -13,11 +13,6 @@
 #include "manifest/section.h"
 #include "manifest/settings.h"
 
-/* Path of the algorithm cache; NULL: no file. */
-const char *sweep_algorithms_file(const struct sweep_settings *sweep);
-/* Whether every row searches its algorithm, whatever earlier rows have found. */
-bool sweep_searches_anew(const struct sweep_settings *sweep);
-
 struct manifest {
     char *path;   /* path as given, for messages */
     char *text;   /* the whole file, for journal and NetCDF; see manifest_embed_lists */
@@ -25,8 +20,8 @@ struct manifest {
     struct sweep_settings sweep;
     struct measure_settings measure;
     struct roof_request peaks;
-    char *reuse;                     /* result file to take roofs from; NULL: roofs are measured */
-    int reuse_line, algorithms_line; /* lines that name the two files */
+    char *reuse; /* result file to take roofs from; NULL: roofs are measured */
+    int reuse_line;
     struct section *sections;
     size_t section_count; /* 0: a manifest of [peaks] alone measures the roofs */
 };

@@ -114,7 +114,6 @@ static const struct setting table[] = {
     {SWEEP, "retries", INTEGER, AT(sweep.retries), .maximum = 100},
     {SWEEP, "max_configurations", INTEGER, AT(sweep.max_configurations), .minimum = 1,
      .maximum = 1000000000},
-    {SWEEP, "algorithms", TEXT, AT(sweep.algorithms)},
     {SWEEP, "seed", INTEGER, AT(sweep.seed), .maximum = INT64_MAX},
     {MEASURE, "warmup", INTEGER, AT(measure.warmup), .maximum = WARMUP_MAX},
     {MEASURE, "iterations", INTEGER, AT(measure.iterations), .minimum = 1,

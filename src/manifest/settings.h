@@ -15,7 +15,6 @@ struct sweep_settings {
     int rounds;     /* [measure] rounds: measurements of the whole sweep */
     uint64_t max_configurations; /* limit; a larger plan is refused */
     uint64_t seed;               /* seed of the inputs' random values */
-    char *algorithms;            /* NULL, "run", "search", or a path: see sweep_algorithms_file */
 };
 
 enum { SETTINGS_MAX = 32 };

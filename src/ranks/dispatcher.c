@@ -65,6 +65,9 @@ struct dispatcher {
     /* Algorithm of each row, for its further rounds; NULL: none. By item, with replicate by rank
      * and item: devices of one model may have found different algorithms. */
     struct algorithm **algorithms;
+    /* With replicate, the latest algorithm that a search found, for devices that have not measured
+     * the item yet; NULL: none. By item and the first rank whose device is alike. */
+    struct algorithm **searched;
     double now, stopped_at; /* s, from dispatcher_time */
     bool started;           /* the first dispatcher_time has come */
     bool changed;           /* messages came since dispatcher_commit */
@@ -107,28 +110,59 @@ static void add_earlier_time(struct dispatcher *dispatcher, const struct device 
 
 static size_t algorithm_count(const struct dispatcher_settings *settings)
 {
-    const struct sweep_settings *sweep = &settings->manifest->sweep;
-    const size_t lists = sweep->replicate ? (size_t)settings->ranks : 1;
-    return sweep->rounds > 1 ? lists * settings->plan->count : 0;
+    const size_t lists = settings->manifest->sweep.replicate ? (size_t)settings->ranks : 1;
+    return lists * settings->plan->count;
 }
 
-static struct algorithm **algorithm_of(const struct dispatcher *dispatcher, int rank, size_t item)
+static size_t algorithm_place(const struct dispatcher *dispatcher, int rank, size_t item)
 {
     const bool replicate = dispatcher->settings.manifest->sweep.replicate;
-    return &dispatcher
-                ->algorithms[(replicate ? (size_t)rank * dispatcher->settings.plan->count : 0) +
-                             item];
+    return (replicate ? (size_t)rank * dispatcher->settings.plan->count : 0) + item;
+}
+
+/* Devices of one model, library and driver can run the same algorithms. */
+static int first_alike(const struct dispatcher *dispatcher, int rank)
+{
+    const struct device *devices = dispatcher->settings.devices;
+    int first = 0;
+    while (strcmp(devices[first].model, devices[rank].model) != 0 ||
+           strcmp(devices[first].library_version, devices[rank].library_version) != 0 ||
+           strcmp(devices[first].driver_version, devices[rank].driver_version) != 0)
+        ++first;
+    return first;
+}
+
+static void algorithm_store(struct algorithm **place, const struct algorithm *algorithm)
+{
+    *place = or_abort(realloc(*place, sizeof **place));
+    **place = *algorithm;
 }
 
 static void keep_algorithm(struct dispatcher *dispatcher, int rank, size_t item,
                            const struct record *record)
 {
+    const struct sweep_settings *sweep = &dispatcher->settings.manifest->sweep;
     struct algorithm found;
-    if (dispatcher->settings.manifest->sweep.rounds < 2 || !algorithm_of_record(record, &found))
+    if (!algorithm_of_record(record, &found))
         return;
-    struct algorithm **own = algorithm_of(dispatcher, rank, item);
-    *own = or_abort(realloc(*own, sizeof found));
-    **own = found;
+    if (sweep->rounds > 1)
+        algorithm_store(&dispatcher->algorithms[algorithm_place(dispatcher, rank, item)], &found);
+    if (sweep->replicate && strcmp(found.algorithm_origin, algorithm_searched) == 0) {
+        rank = first_alike(dispatcher, rank);
+        strcpy(found.algorithm_origin, "run");
+        algorithm_store(&dispatcher->searched[algorithm_place(dispatcher, rank, item)], &found);
+    }
+}
+
+/* NULL: the row searches. */
+static const struct algorithm *known_algorithm(const struct dispatcher *dispatcher, int rank,
+                                               size_t item, int round)
+{
+    const struct algorithm *own = dispatcher->algorithms[algorithm_place(dispatcher, rank, item)];
+    if (round > 1 && own)
+        return own;
+    rank = first_alike(dispatcher, rank);
+    return dispatcher->searched[algorithm_place(dispatcher, rank, item)];
 }
 
 /* Marks the rounds of an earlier row as done for a rank with the row's device. -1: no rank has the
@@ -205,8 +239,9 @@ struct dispatcher *dispatcher_create(const struct dispatcher_settings *settings,
     created->counted_alone = calloc(plan->count + 1, sizeof *created->counted_alone);
     created->devices_lost = calloc(plan->count + 1, sizeof *created->devices_lost);
     created->algorithms = calloc(algorithm_count(settings) + 1, sizeof *created->algorithms);
+    created->searched = calloc(algorithm_count(settings) + 1, sizeof *created->searched);
     if (created->queue && created->estimator && created->ranks && created->counted_alone &&
-        created->devices_lost && created->algorithms &&
+        created->devices_lost && created->algorithms && created->searched &&
         (!settings->earlier || resume(created, settings->earlier))) {
         created->left = queue_left(created->queue);
         return created;
@@ -245,7 +280,10 @@ void dispatcher_destroy(struct dispatcher *dispatcher)
     const size_t algorithms = algorithm_count(&dispatcher->settings);
     for (size_t i = 0; dispatcher->algorithms && i < algorithms; ++i)
         free(dispatcher->algorithms[i]);
+    for (size_t i = 0; dispatcher->searched && i < algorithms; ++i)
+        free(dispatcher->searched[i]);
     free(dispatcher->algorithms);
+    free(dispatcher->searched);
     free(dispatcher->counted_alone);
     free(dispatcher->devices_lost);
     free(dispatcher);
@@ -498,15 +536,13 @@ static void send_work(struct dispatcher *dispatcher, int to, size_t item)
     request.config = planned->config;
     snprintf(request.row, sizeof request.row, "%s", planned->name);
     request.count_later = batch_size(dispatcher, to) > 1 && !dispatcher->counted_alone[item];
-    if (dispatcher->settings.algorithm_cache)
-        algorithm_cache_find(dispatcher->settings.algorithm_cache, planned->hash,
-                             &dispatcher->settings.devices[to], &request.algorithm);
+    const struct algorithm *known = known_algorithm(dispatcher, to, item, request.round);
+    if (known)
+        request.algorithm = *known;
     if (request.round > 1) { /* times alone, by the algorithm of the first round */
         request.measure.counters = COUNTERS_OFF;
         request.measure.kernels = request.measure.verify = request.measure.energy = false;
         request.count_later = false;
-        const struct algorithm *own = *algorithm_of(dispatcher, to, item);
-        request.algorithm = own ? *own : request.algorithm;
     }
     if (config_is_program(&request.config)) {
         /* The program must end before its worker times out, so that the row has the program's last

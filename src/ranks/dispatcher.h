@@ -22,7 +22,6 @@
 #include "ranks/message.h"
 #include "ranks/progress.h"
 #include "ranks/time_limit.h"
-#include "results/algorithm_cache.h"
 #include "results/results.h"
 
 struct dispatcher_settings {
@@ -39,14 +38,12 @@ struct dispatcher_settings {
     double count_timeout;           /* added for each timed row that waits for counting */
     double stop_timeout;            /* after MESSAGE_STOP */
     const struct time_limit *limit; /* NULL: no limit */
-    const struct algorithm_cache *algorithm_cache; /* NULL: every row searches */
 };
 
 /* Actions, which the caller carries out in the order of dispatcher_next. */
 enum action_kind {
     ACTION_STORE_DEVICE, /* append `text` to the journal */
-    ACTION_STORE_RECORD, /* append `text` to the journal; learn the algorithm of `record`. With
-                            record->round the entry is of kind "round" */
+    ACTION_STORE_RECORD, /* append `text` to the journal; with record->round of kind "round" */
     ACTION_SYNC,         /* make stored text durable before the next action */
     ACTION_SEND,         /* send `message` with `text` to `rank` */
     ACTION_PROGRESS      /* show `left` and `failed` */

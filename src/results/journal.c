@@ -81,10 +81,9 @@ struct journal {
     int copy; /* descriptor of the copy, an anonymous file; -1: no copy */
     char path[LINK_TARGET];
     struct error moved; /* reason for a new name; "": not moved */
-    bool shared;
-    off_t synced; /* bytes before this offset are durable */
-    off_t end;    /* offset of the end of the last whole line */
-    bool torn;    /* the file has bytes after `end`, which must be cut off */
+    off_t synced;       /* bytes before this offset are durable */
+    off_t end;          /* offset of the end of the last whole line */
+    bool torn;          /* the file has bytes after `end`, which must be cut off */
 };
 
 /* Other processes may cut or overwrite the open file. Up to this size a copy can replace it. */
@@ -217,7 +216,6 @@ enum status journal_open(const char *path, enum journal_mode mode, struct journa
         return error_set(error, STATUS_SYSTEM, "%s: no memory", path);
     snprintf(opened->path, sizeof opened->path, "%s", path);
     opened->fd = opened->copy = -1;
-    opened->shared = mode == JOURNAL_SHARE;
     enum status status = open_file(path, mode, &opened->fd, error);
     if (status == STATUS_OK)
         status = file_lock(opened->fd, path, mode, error);
@@ -227,7 +225,7 @@ enum status journal_open(const char *path, enum journal_mode mode, struct journa
     if (status == STATUS_OK && mode == JOURNAL_CREATE)
         status = error_prefix(error, folder_sync(path, error), "%s", path);
     opened->synced = opened->end;
-    if (status == STATUS_OK && !opened->shared && opened->end < COPY_BYTES) {
+    if (status == STATUS_OK && opened->end < COPY_BYTES) {
         opened->copy = anonymous_file();
         keep_copy(opened, file_copy(opened->fd, opened->copy, opened->end));
     }
@@ -300,8 +298,6 @@ static enum status move(struct journal *journal, bool whole, const char *what, s
 static enum status check_path(struct journal *journal, struct error *error)
 {
     struct stat own, named;
-    if (journal->shared)
-        return STATUS_OK;
     bool whole = fstat(journal->fd, &own) == 0 && own.st_size >= journal->end &&
                  (journal->torn || own.st_size == journal->end);
     if (!whole)

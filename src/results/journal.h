@@ -29,7 +29,7 @@ struct journal;
  * cuts off a torn line, and with JOURNAL_REPLACE all content. JOURNAL_RESUME waits 10 s for another
  * job to end; so does JOURNAL_ADOPT. JOURNAL_RESUME and JOURNAL_REPLACE refuse files of other
  * users. STATUS_USAGE: the file is refused, missing or in use. */
-enum journal_mode { JOURNAL_CREATE, JOURNAL_RESUME, JOURNAL_ADOPT, JOURNAL_SHARE, JOURNAL_REPLACE };
+enum journal_mode { JOURNAL_CREATE, JOURNAL_RESUME, JOURNAL_ADOPT, JOURNAL_REPLACE };
 enum status journal_open(const char *path, enum journal_mode mode, struct journal **journal,
                          struct error *error);
 

@@ -82,7 +82,7 @@ def figures_of(journal):
 
 def run(options, roofsweep, gpus, name, settings, number):
     command = ["mpirun", "-n", str(gpus), "--oversubscribe", "--bind-to", "none", roofsweep, "--quiet", "--overwrite"]
-    for setting in [f"algorithms={options.algorithms}", *settings]:
+    for setting in settings:
         command += ["--set", setting]
     environment = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     done = subprocess.run([*command, "sweep.ini"], env=environment, stdout=subprocess.DEVNULL, check=False)
@@ -117,7 +117,6 @@ def main():
     parser.add_argument("--together", nargs="*", type=int, default=[16, 64], help="rows of a batch")
     parser.add_argument("--rounds", type=int, default=3, help="runs for each line, whose median is printed")
     parser.add_argument("--batches", default="16", help="batch sizes of the layers; each makes 168 rows")
-    parser.add_argument("--algorithms", default="run", help="[sweep] algorithms; a file that an earlier run has filled")
     parser.add_argument("--keep", type=os.path.abspath, help="a folder for the journals")
     options = parser.parse_args()
     build = Path(options.build).resolve()

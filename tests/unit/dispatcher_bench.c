@@ -20,7 +20,6 @@ static void open_dispatcher(struct bench *bench, enum journal_mode mode)
         .count_timeout = limited ? 0 : 20,
         .stop_timeout = limited ? 0 : 10,
         .limit = limited ? &limit : NULL,
-        .algorithm_cache = bench->algorithm_cache,
     };
     struct error error;
     assert_ok(journal_open(bench->path, mode, &bench->journal, &error), &error);
@@ -32,13 +31,11 @@ static void open_dispatcher(struct bench *bench, enum journal_mode mode)
 void bench_start(struct bench *bench, const struct bench_settings *settings)
 {
     const char *manifest = settings->manifest;
-    size_t damaged;
     struct error error;
     *bench = (struct bench){.settings = *settings};
     assert_ok(manifest_parse("test.ini", manifest, strlen(manifest), &bench->manifest, &error),
               &error);
     assert_ok(plan_create(bench->manifest, &bench->plan, &error), &error);
-    assert_ok(algorithm_cache_open(NULL, true, &bench->algorithm_cache, &damaged, &error), &error);
     bench->log = log_create(fopen("/dev/null", "w"), LOG_DEBUG, 0);
     for (int rank = 0; rank < settings->ranks; ++rank) {
         struct device *device = &bench->devices[rank];
@@ -76,7 +73,6 @@ void bench_start_again(struct bench *bench)
 void bench_clear(struct bench *bench)
 {
     close_dispatcher(bench);
-    algorithm_cache_close(bench->algorithm_cache);
     plan_destroy(bench->plan);
     manifest_destroy(bench->manifest);
     fclose(bench->log.stream);
@@ -93,10 +89,6 @@ void bench_carry_out(struct bench *bench)
             assert_ok(journal_append_text(bench->journal, "device", action.text, &error), &error);
             break;
         case ACTION_STORE_RECORD:
-            assert_ok(algorithm_cache_learn(bench->algorithm_cache, action.record,
-                                            bench->plan->items[action.item].hash,
-                                            &bench->devices[action.rank], &error),
-                      &error);
             assert_ok(journal_append_text(bench->journal,
                                           action.record->round > 1 ? "round" : "record",
                                           action.text, &error),

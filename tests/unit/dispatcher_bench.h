@@ -31,7 +31,6 @@ struct bench {
     char path[64];
     struct journal *journal;
     struct collected sent;
-    struct algorithm_cache *algorithm_cache;
     struct dispatcher *dispatcher;
 };
 

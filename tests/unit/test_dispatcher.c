@@ -588,15 +588,24 @@ TEST(rows_of_a_failed_last_sync_are_left)
     bench_clear(&bench);
 }
 
-static void searched_arrives(struct bench *bench, int from, const char *configuration, int engine)
+struct search {
+    const char *library, *driver; /* of the other device */
+    enum record_status status;
+    const char *id, *origin;
+    bool travels;
+};
+static const struct search searched = {"", "", RECORD_MEASURED, "0123456789abcdef", "search", true};
+
+static void searched_arrives(struct bench *bench, int from, const char *configuration, int engine,
+                             const struct search *search)
 {
-    char *record = record_text(configuration, RECORD_MEASURED), *text;
+    char *record = record_text(configuration, search->status), *text;
     record[strlen(record) - 1] = '\0';
     assert_true(asprintf(&text,
-                         "%s,\"algorithm\":\"engine-%d\",\"algorithm_id\":\"0123456789abcdef\","
+                         "%s,\"algorithm\":\"engine-%d\",\"algorithm_id\":\"%s\","
                          "\"algorithm_launches\":\"0123456789abcdef\","
-                         "\"algorithm_origin\":\"search\"}",
-                         record, engine) > 0);
+                         "\"algorithm_origin\":\"%s\"}",
+                         record, engine, search->id, search->origin) > 0);
     free(record);
     arrive(bench, from, MESSAGE_RECORD, text);
     free(text);
@@ -621,24 +630,26 @@ TEST(a_round_takes_the_algorithm_of_its_row)
         engine[7] = (char)('0' + i % 2);
         assert_string_equal(request.algorithm.algorithm, i < 2 ? "" : engine);
         if (i < 2)
-            searched_arrives(&bench, i, text, i);
+            searched_arrives(&bench, i, text, i, &searched);
     }
     bench_clear(&bench);
 }
 
-/* An algorithm that one device found goes to the next device of the model. */
-TEST(an_algorithm_travels_to_an_equal_device)
+static void check_travel(const struct search *search)
 {
+    bool travels = search->travels;
     struct bench bench;
     struct request request;
     char text[WORKLOAD_TEXT];
     bench_start(&bench, &(struct bench_settings)RANKS(3, "[sweep]\ndistribute = replicate\n" TWO));
+    strcpy(bench.devices[1].library_version, search->library);
+    strcpy(bench.devices[1].driver_version, search->driver);
     all_devices_arrive(&bench);
     for (int i = 0; i < 2; ++i) { /* rank 0 is ahead */
         assert_true(work_taken(&bench, 0, &request));
         assert_false(algorithm_is_known(&request.algorithm));
         config_format(&request.config, text);
-        searched_arrives(&bench, 0, text, 1);
+        searched_arrives(&bench, 0, text, 1, search);
     }
     for (int rank = 1; rank < 3; ++rank) { /* an H200 like rank 0's, and an H100 */
         assert_true(work_taken(&bench, rank, &request));
@@ -646,9 +657,26 @@ TEST(an_algorithm_travels_to_an_equal_device)
         config_format(&request.config, text);
         record_arrives(&bench, rank, text);
         assert_true(work_taken(&bench, rank, &request));
-        assert_int_equal(algorithm_is_known(&request.algorithm), rank == 1);
-        assert_string_equal(request.algorithm.algorithm, rank == 1 ? "engine-1" : "");
-        assert_string_equal(request.algorithm.algorithm_origin, rank == 1 ? "run" : "");
+        travels &= rank == 1;
+        assert_int_equal(algorithm_is_known(&request.algorithm), travels);
+        assert_string_equal(request.algorithm.algorithm, travels ? "engine-1" : "");
+        assert_string_equal(request.algorithm.algorithm_origin, travels ? "run" : "");
     }
     bench_clear(&bench);
+}
+
+/* An algorithm that a search found goes to the next device of its model, library and driver. */
+TEST(an_algorithm_travels_to_an_equal_device)
+{
+    static const char id[] = "0123456789abcdef";
+    const struct search others[] = {
+        {"cuDNN 9.15.0", "", RECORD_MEASURED, id, "search", false},
+        {"", "580.0", RECORD_MEASURED, id, "search", false},
+        {"", "", RECORD_FAILED, id, "search", false},
+        {"", "", RECORD_MEASURED, "", "search", false},
+        {"", "", RECORD_MEASURED, id, "run", false},
+    };
+    check_travel(&searched);
+    for (size_t i = 0; i < sizeof others / sizeof *others; ++i)
+        check_travel(&others[i]);
 }

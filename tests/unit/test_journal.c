@@ -180,7 +180,7 @@ FOLDER_TEST(test_locked)
     struct error error;
     char holder[64];
     snprintf(holder, sizeof holder, "in use by process %d of user ", getpid());
-    assert_int_equal(journal_open(path, JOURNAL_SHARE, &second, &error), STATUS_USAGE);
+    assert_int_equal(journal_open(path, JOURNAL_REPLACE, &second, &error), STATUS_USAGE);
     assert_non_null(strstr(error.text, holder));
     assert_non_null(strstr(error.text, path));
     assert_null(second);
