@@ -55,6 +55,8 @@ struct binding {
     cudnnRNNDescriptor_t rnn;
     void *w, *dw, *workspace, *reserve; /* on the device; dw in a backward pass only */
     size_t w_bytes, workspace_bytes, reserve_bytes;
+    void *kept; /* memory for the reserve space after the forward pass; NULL: memory is short */
+    bool is_kept;
     struct segment *segments; /* ascending; owned */
     size_t segment_count;
     char name[128]; /* the algorithm's name with its kernels, "standard: KERNELS"; "": not known */
@@ -190,6 +192,7 @@ static int segment_compare(const void *key, const void *element)
 
 static void binding_release(struct arena *arena, struct binding *b)
 {
+    arena_free(arena, b->kept);
     arena_free(arena, b->reserve);
     arena_free(arena, b->workspace);
     arena_free(arena, b->dw);
@@ -231,6 +234,9 @@ static enum status binding_build(struct gpu *gpu, const struct lstm_work *l,
 {
     const struct lstm *s = &l->shape;
     const bool backward = s->pass == LSTM_BACKWARD;
+    const double spare = 8; /* times the reserve space; the other algorithms need memory, too */
+    double available = 0;
+    struct error unknown;
     cudnnForwardMode_t mode = backward ? CUDNN_FWD_MODE_TRAINING : CUDNN_FWD_MODE_INFERENCE;
     TRY(data_describe(l, s->features, algorithm->layout, &b->x_descriptor, error));
     TRY(data_describe(l, s->output * s->directions, algorithm->layout, &b->y_descriptor, error));
@@ -252,6 +258,10 @@ static enum status binding_build(struct gpu *gpu, const struct lstm_work *l,
                        error));
     TRY(arena_allocate(gpu->arena, (double)b->reserve_bytes, "the reserve space", &b->reserve,
                        error));
+    if (backward && arena_available(gpu->arena, &available, &unknown) == STATUS_OK &&
+        available >= spare * (double)b->reserve_bytes)
+        TRY(arena_allocate(gpu->arena, (double)b->reserve_bytes, "the reserve space's copy",
+                           &b->kept, error));
     TRY(weights_map(gpu, l, b, error));
     TRY(weights_fill(gpu, l, b, error));
     b->built = true;
@@ -299,14 +309,21 @@ static enum status backward_iterate(struct gpu *gpu, struct work *work, struct e
     return STATUS_OK;
 }
 
-/* Restores what a repetition overwrites. The data gradient overwrites the reserve space of
- * the training forward pass, so that pass runs again. cuDNN adds the weight gradient to dw, so dw
- * becomes zero. */
+/* Restores what a repetition overwrites. The data gradient overwrites the reserve space of the
+ * training forward pass, which does not depend on dy: that pass runs once, and later repetitions
+ * copy what it left. cuDNN adds the weight gradient to dw, so dw becomes zero. */
 static enum status backward_reset(struct gpu *gpu, struct work *work, struct error *error)
 {
     struct lstm_work *l = (struct lstm_work *)work;
-    TRY(forward(gpu, l, CUDNN_FWD_MODE_TRAINING, error));
-    return CUDA(cudaMemsetAsync(l->bound->dw, 0, l->bound->w_bytes, gpu->stream));
+    struct binding *b = l->bound;
+    if (!b->is_kept)
+        TRY(forward(gpu, l, CUDNN_FWD_MODE_TRAINING, error));
+    if (b->kept)
+        TRY(CUDA(cudaMemcpyAsync(b->is_kept ? b->reserve : b->kept,
+                                 b->is_kept ? b->kept : b->reserve, b->reserve_bytes,
+                                 cudaMemcpyDeviceToDevice, gpu->stream)));
+    b->is_kept = b->kept;
+    return CUDA(cudaMemsetAsync(b->dw, 0, b->w_bytes, gpu->stream));
 }
 
 /* Runs with a dy that is zero beyond the first `samples`. Afterwards dy is filled again. */
@@ -465,6 +482,7 @@ static enum status algorithm_choose(struct gpu *gpu, struct lstm_work *l, struct
         return error_prefix(error, status == STATUS_FAILED ? STATUS_UNSUPPORTED : status,
                             "algorithm %s", l->shape.algorithm);
     TRY(status);
+    l->bound->is_kept = false; /* y must be that of the chosen algorithm */
     l->tensors.result_bytes[TENSOR_WEIGHT] = l->bound->w_bytes; /* of lstm_result */
     bool tensor = l->math == CUDNN_TENSOR_OP_MATH ||
                   (l->shape.precision == PRECISION_FP64 && strstr(l->bound->name, "tensor"));
