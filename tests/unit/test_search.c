@@ -147,6 +147,22 @@ SCRIPT_TEST(the_fastest_wins_wherever_it_stands)
         }
 }
 
+/* Each candidate has three long iterations, and each of several finalists seven more. */
+SCRIPT_TEST(long_iterations_are_few)
+{
+    static const double times[] = {5e-3, 5e-3};
+    static const int iterations[] = {3, 2 * (3 + 7)};
+    for (int count = 1; count <= 2; ++count) {
+        struct record record;
+        script_reset();
+        offers_are((size_t)count, times);
+        search_for((struct search_case){.count = count, .ordered = count}, &record, NULL);
+        assert_near(script.busy, iterations[count - 1] * times[0]);
+        assert_near(record.search_time, times[0]);
+        record_clear(&record);
+    }
+}
+
 /* The library's own choice is 2 % slower. It wins only if the noise is larger than that. */
 SCRIPT_TEST(the_first_choice_stays_within_the_noise)
 {

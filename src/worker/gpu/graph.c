@@ -88,7 +88,7 @@ static enum status launch_enqueue(struct gpu *gpu, void *graph, struct error *er
 enum status graph_time(struct gpu *gpu, struct work *work, bool cold, double *seconds,
                        struct error *error)
 {
-    enum { LAUNCHES = 4, LEAST = 2, MOST = 50 };
+    enum { LAUNCHES = 4, UNKNOWN = 2, MOST = 50 };
     const double enough = 4e-4; /* s, hides the launch of the graph and the timer's overhead */
     const double limit = 10e-3; /* s, the host's longest wait for a graph larger than the queue */
     double times[LAUNCHES];
@@ -96,8 +96,7 @@ enum status graph_time(struct gpu *gpu, struct work *work, bool cold, double *se
     struct error refusal;
     struct stats stats;
     const double iteration = work->pace.iteration_time;
-    const int iterations =
-        iteration > 0.0 ? (int)fmin(MOST, fmax(LEAST, ceil(enough / iteration))) : LEAST;
+    const int iterations = iteration > 0.0 ? (int)fmin(MOST, ceil(enough / iteration)) : UNKNOWN;
     *seconds = NAN;
     if (cold || work->ops->reset)
         return STATUS_OK;

@@ -3,7 +3,7 @@
  * A search binds each candidate, identifies its kernels, and times it briefly; candidates with the
  * kernels of an earlier one share its time. Candidates within 15 % of the fastest, five at most,
  * enter the final: seven rounds in turn, so that a change of clock hits all of them. The median of
- * the rounds decides. A single finalist is timed once more.
+ * the rounds decides. A single finalist needs no rounds.
  *
  * A candidate that the library refuses, or that fails, is skipped. If all are skipped, the error is
  * that of the first. A lost device ends the search with STATUS_DEVICE.
@@ -165,14 +165,16 @@ static struct entry *first_find(const struct search_state *state)
     return NULL;
 }
 
-/* The median leaves out the first sample, which brings the candidate's data into the caches. */
+/* The median of several samples leaves out the first, which brings the candidate's data into the
+ * caches. */
 static enum status median_time(const struct search_state *state, double share, int samples,
                                double *seconds, double *median, struct error *error)
 {
     const struct search *search = state->search;
+    const int left_out = samples > 1;
     struct stats stats;
     TRY(timing_compare(search->gpu, search->work, state->cold, share, samples, seconds, error));
-    TRY(stats_compute(seconds + 1, (size_t)samples - 1, &stats, error));
+    TRY(stats_compute(seconds + left_out, (size_t)(samples - left_out), &stats, error));
     *median = stats.median;
     return STATUS_OK;
 }
@@ -185,8 +187,11 @@ static bool is_hopeless(double time, double best_time, double slack)
     return time > (1.0 + finalist_margin + noise) * best_time + slack;
 }
 
+/* Iterations longer than this need no samples, and no iteration that fills the caches, s. */
+static const double long_time = 1e-3;
+
 /* Times a candidate briefly. The first iteration loads code; the third one is blocked. If one of
- * them shows that the candidate cannot win, its time is the candidate's time. */
+ * them shows that the candidate cannot win, or if they are long, their time is the candidate's. */
 static enum status brief_time(const struct search_state *state, double best_time,
                               struct entry *entry, struct error *error)
 {
@@ -203,7 +208,9 @@ static enum status brief_time(const struct search_state *state, double best_time
                    : is_hopeless(entry->time, best_time, slacks[i]))
             return STATUS_OK;
     }
-    return median_time(state, share, SAMPLES, seconds, &entry->time, error);
+    return entry->time >= long_time
+               ? STATUS_OK
+               : median_time(state, share, SAMPLES, seconds, &entry->time, error);
 }
 
 static enum status candidate_bind(struct search_state *state, int candidate, struct error *error)
@@ -289,7 +296,7 @@ static int by_time(const void *a, const void *b)
     return (first > second) - (first < second);
 }
 
-/* Times a finalist once more. The first sample brings its data into the caches. */
+/* Times a finalist once more. */
 static enum status round_time(struct search_state *state, struct entry *entry, int round,
                               struct error *error)
 {
@@ -305,21 +312,22 @@ static enum status round_time(struct search_state *state, struct entry *entry, i
     if (state->replayed)
         status = graph_time(search->gpu, search->work, state->cold, time, error);
     if (status == STATUS_OK && isnan(*time))
-        status = median_time(state, share, SAMPLES, seconds, time, error);
+        status =
+            median_time(state, share, entry->time < long_time ? SAMPLES : 1, seconds, time, error);
     state->ran += clock_monotonic() - begin;
     return status;
 }
 
-/* A single finalist has won. */
+/* A single finalist has won: only a replay still lacks its time. */
 static enum status final_run(struct search_state *state, int finalists, struct error *error)
 {
-    const int rounds = finalists > 1 ? ROUNDS : 1;
+    const int rounds = finalists > 1 ? ROUNDS : state->replayed;
     for (int round = 0; round < rounds; ++round)
         for (int i = 0; i < finalists; ++i)
             TRY(round_time(state, &state->entries[i], round, error));
     /* The noise is half the interval from the second time to the last but one, over the median. For
      * seven rounds the interval covers the true median with a probability of 88 %. */
-    for (int i = 0; i < finalists; ++i) {
+    for (int i = 0; i < finalists && rounds > 0; ++i) {
         struct entry *entry = &state->entries[i];
         const double *sorted = entry->rounds;
         entry->time = stats_sort(entry->rounds, (size_t)rounds);
