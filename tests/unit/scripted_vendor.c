@@ -16,7 +16,7 @@ enum {
     ALLOCATIONS = 256,
     QUEUE = 1000, /* operations that wait for the device */
     EVENTS = 600,
-    GRAPH_NODES = 1000 /* largest number in a graph */
+    GRAPH_NODES = 6000 /* largest number in a graph */
 };
 
 struct script script;

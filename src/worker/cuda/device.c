@@ -10,7 +10,6 @@
 #include "worker/gpu/arena.h"
 #include "worker/cuda/gpu/gpu.h"
 #include "worker/gpu/energy.h"
-#include "worker/gpu/graph.h"
 #include "worker/gpu/prepare.h"
 #include "worker/gpu/timing.h"
 #include "worker/cuda/profiling/profiler.h"
@@ -177,7 +176,7 @@ static enum status device_trace(struct device_state *state, struct work *work, b
 {
     struct work *repeated = work->stream ? work->stream : work;
     nvml_others(state->gpu.nvml, record->other_processes, sizeof record->other_processes);
-    TRY(graph_time(&state->gpu, repeated, cold, &record->graph_time, error));
+    TRY(timing_graph(&state->gpu, repeated, cold, &record->graph_time, error));
     return profile_trace(state->profiler, &state->gpu, work, cold, record, error);
 }
 

@@ -236,7 +236,7 @@ static enum status work_trace(struct profiler *profiler, struct gpu *gpu, struct
     struct outcome outcome;
     TRY(timing_caller(gpu, work, cold, record, error));
     TRY(vendor_reserve(gpu, 1, false, error));
-    iteration.block_limit = timing_block_limit(record->host_time);
+    iteration.block_limit = timing_block_limit(&work->pace, record->host_time);
     TRY(profiler_trace(profiler, &traced, &outcome, error));
     profile_release(work);
     if (outcome.code != TRACED_WELL) {

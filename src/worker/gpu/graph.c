@@ -1,10 +1,6 @@
 #include "worker/gpu/graph.h"
 
-#include <math.h>
 #include <stdlib.h>
-
-#include "base/stats.h"
-#include "worker/gpu/timing.h"
 
 /* ---- capturing ---- */
 
@@ -75,45 +71,6 @@ enum status graph_kernels(struct gpu *gpu, struct work *work, graph_kernel_visit
         return status;
     *known = status == STATUS_OK && vendor_graph_kernels(graph, visit, argument);
     vendor_graph_drop(graph);
-    return STATUS_OK;
-}
-
-/* ---- the time of an iteration ---- */
-
-static enum status launch_enqueue(struct gpu *gpu, void *graph, struct error *error)
-{
-    return vendor_graph_launch(gpu, graph, error);
-}
-
-enum status graph_time(struct gpu *gpu, struct work *work, bool cold, double *seconds,
-                       struct error *error)
-{
-    enum { LAUNCHES = 4, UNKNOWN = 2, MOST = 50 };
-    const double enough = 4e-4; /* s, hides the launch of the graph and the timer's overhead */
-    const double limit = 10e-3; /* s, the host's longest wait for a graph larger than the queue */
-    double times[LAUNCHES];
-    struct graph *graph = NULL;
-    struct error refusal;
-    struct stats stats;
-    const double iteration = work->pace.iteration_time;
-    const int iterations = iteration > 0.0 ? (int)fmin(MOST, ceil(enough / iteration)) : UNKNOWN;
-    *seconds = NAN;
-    if (cold || work->ops->reset)
-        return STATUS_OK;
-    enum status status = graph_of_work(gpu, work, iterations, &graph, &refusal);
-    if (status == STATUS_DEVICE)
-        *error = refusal;
-    if (status)
-        return status == STATUS_DEVICE ? status : STATUS_OK;
-    status = vendor_reserve(gpu, 2, false, error);
-    if (status == STATUS_OK)
-        status = vendor_graph_launch(gpu, graph, error); /* the first launch uploads the graph */
-    for (int i = 0; i < LAUNCHES && status == STATUS_OK; ++i)
-        status = timing_blocked(gpu, limit, launch_enqueue, graph, &times[i], error);
-    vendor_graph_drop(graph);
-    TRY(status);
-    TRY(stats_compute(times, LAUNCHES, &stats, error));
-    *seconds = stats.median / iterations;
     return STATUS_OK;
 }
 

@@ -21,11 +21,6 @@ enum status graph_of_work(struct gpu *gpu, struct work *work, int iterations, st
 enum status graph_kernels(struct gpu *gpu, struct work *work, graph_kernel_visit *visit,
                           void *argument, bool *known, struct error *error);
 
-/* Times one iteration in a graph of many, s: the median of some launches. STATUS_OK with NaN: a
- * cold cache, iterations that need a preparation, or a failed capture. */
-enum status graph_time(struct gpu *gpu, struct work *work, bool cold, double *seconds,
-                       struct error *error);
-
 /* Makes work that replays a graph: launch = graph. Each iteration is one launch of a graph of one
  * iteration, with the algorithm that `stream` has chosen. Preparations (work_ops.reset, the flush)
  * are launched in the stream. Results for the comparison come from another graph, of work_ops.run.

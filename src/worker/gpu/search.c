@@ -310,7 +310,7 @@ static enum status round_time(struct search_state *state, struct entry *entry, i
     enum status status = STATUS_OK;
     *time = NAN;
     if (state->replayed)
-        status = graph_time(search->gpu, search->work, state->cold, time, error);
+        status = timing_graph(search->gpu, search->work, state->cold, time, error);
     if (status == STATUS_OK && isnan(*time))
         status =
             median_time(state, share, entry->time < long_time ? SAMPLES : 1, seconds, time, error);

@@ -3,9 +3,9 @@
  * A series of samples is taken in chunks. Each chunk is enqueued behind a blocking kernel, so that
  * the device never waits for the host within the chunk. The work's pace limits the samples of a
  * chunk: the stream's queue must take all launches, or the host waits for a device that waits for
- * the host. struct pace is learnt from the first three iterations and refined with each chunk. The
- * iterations of a sample follow from the timer's overhead, which is measured once for each open
- * GPU.
+ * the host. A sample that fills the queue alone gets no more than a head start. struct pace is
+ * learnt from the first three iterations and refined with each chunk. The iterations of a sample
+ * follow from the timer's overhead, which is measured once for each open GPU.
  *
  * A chunk that the device began too early is discarded and tried again with twice the limit, then
  * sample by sample. If that fails as well, the samples are kept and the record says host_paced.
@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/stats.h"
+#include "worker/gpu/graph.h"
 
 static double within(double value, double least, double most)
 {
@@ -127,23 +128,31 @@ enum status timing_clock(struct gpu *gpu, double *clock, struct error *error)
 /* The first iteration loads code; the second shows the host's pace. */
 enum { CHUNK_SAMPLES_MAX = 256, LEARNING = 2 };
 
-/* s of the host. The queue holds about a thousand launches, of 2 us each and more. */
-static const double queue_host_time = 1e-3;
+/* The queue holds about a thousand launches, of 2 us of the host each and more. */
+static const double queue_host_time = 1e-3; /* s */
+static const int queue_launches = 900;
+/* s, limit of the blocking kernel where a sample fills the queue: about the time for filling it */
+static const double head_start = 4e-3;
+
+static bool fills_queue(const struct pace *pace, int iterations)
+{
+    return pace->launches * iterations > queue_launches;
+}
 
 /* Samples that are enqueued together. */
 struct chunk {
     int samples;
     /* s, limit of the blocking kernel; 0: no blocking kernel, because the pace is unknown or a
-     * sample fills the queue */
+     * sample fills the queue of a slow device */
     double limit;
 };
 
 /* A descheduled host may be away for tens of milliseconds. Launches that take the host longer than
  * the largest limit would not fit into the queue. */
-double timing_block_limit(double host_time)
+double timing_block_limit(const struct pace *pace, double host_time)
 {
     const double margin = 4.0, least = 50e-3, most = 0.5; /* s */
-    return within(margin * host_time, least, most);
+    return fills_queue(pace, 1) ? head_start : within(margin * host_time, least, most);
 }
 
 /* Plans the next chunk of the `left` samples, left >= 1. The second attempt has twice the limit.
@@ -152,13 +161,15 @@ static struct chunk chunk_plan(const struct pace *pace, int iterations, int left
 {
     const double device_time_most = 20e-3;                      /* s, longest chunk to lose */
     const double given_up_margin = 1.5, given_up_least = 20e-6; /* s */
-    if (pace->unblocked < LEARNING || pace->queue_full)
+    if (pace->unblocked < LEARNING)
         return (struct chunk){1, 0.0};
+    if (fills_queue(pace, iterations))
+        return (struct chunk){1, pace->given_up ? head_start : 0.0};
     double most = queue_host_time / (pace->enqueue_time * iterations);
     if (pace->iteration_time > 0.0)
         most = fmin(most, device_time_most / (pace->iteration_time * iterations));
     int samples = pace->one_by_one ? 1 : (int)within(most, 1.0, fmin(left, CHUNK_SAMPLES_MAX));
-    double host = pace->enqueue_time * iterations * samples, limit = timing_block_limit(host);
+    double host = pace->enqueue_time * iterations * samples, limit = timing_block_limit(pace, host);
     if (pace->given_up)
         return (struct chunk){samples, fmin(given_up_least + given_up_margin * host, limit)};
     return (struct chunk){samples, ldexp(limit, attempt)};
@@ -183,26 +194,29 @@ struct enqueued {
     bool ahead;  /* the host enqueued all samples before the device began the first */
 };
 
-/* Reads the device's clocks before the first sample and after the last. If the first event is
+/* Reads the device's clocks before the first sample and after the last. Blocks the device after the
+ * first sample's preparation, whose launches need no place in the queue then. If the first event is
  * pending at the end, the device has begun no sample. */
-static enum status samples_enqueue(const struct series *s, int samples, struct enqueued *enqueued,
-                                   struct error *error)
+static enum status samples_enqueue(const struct series *s, const struct chunk *chunk,
+                                   struct enqueued *enqueued, struct error *error)
 {
     const struct work_ops *ops = s->work->ops;
-    if (s->record)
-        TRY(vendor_stamp(s->gpu, SPAN_BEGIN, error));
     double begin = clock_monotonic();
-    for (int i = 0; i < samples; ++i) {
+    for (int i = 0; i < chunk->samples; ++i) {
         if (ops->reset)
             TRY(ops->reset(s->gpu, s->work, error));
         if (s->cold)
             TRY(vendor_flush(s->gpu, error));
+        if (i == 0 && chunk->limit > 0.0)
+            TRY(vendor_block(s->gpu, chunk->limit, error));
+        if (i == 0 && s->record)
+            TRY(vendor_stamp(s->gpu, SPAN_BEGIN, error));
         TRY(vendor_record(s->gpu, 2 * i, error));
         for (int j = 0; j < s->iterations; ++j)
             TRY(ops->iterate(s->gpu, s->work, error));
         TRY(vendor_record(s->gpu, 2 * i + 1, error));
     }
-    enqueued->time = (clock_monotonic() - begin) / ((double)samples * s->iterations);
+    enqueued->time = (clock_monotonic() - begin) / ((double)chunk->samples * s->iterations);
     if (s->record)
         TRY(vendor_stamp(s->gpu, SPAN_END, error));
     return vendor_pending(s->gpu, 0, &enqueued->ahead, error);
@@ -221,38 +235,45 @@ static enum status behind_judge(struct gpu *gpu, bool *behind, struct error *err
     return STATUS_OK;
 }
 
-/* Whether a sample may fill the queue: the host needs long for it, and the device is not known to
- * be much faster. */
-static bool may_fill_queue(const struct pace *pace, int iterations)
+static void launch_add(const struct graph_kernel *kernel, void *argument)
 {
-    return pace->enqueue_time * iterations >= queue_host_time &&
-           (!(pace->iteration_time > 0.0) || pace->iteration_time > pace->enqueue_time / 2);
+    (void)kernel;
+    ++*(int *)argument;
 }
 
-/* Enqueues a chunk, up to twice, until the device is still blocked at its end or a single sample
- * proves to fill the queue. Unblocks the device in any case. */
+/* Counts the launches of an iteration that takes the host long. */
+static enum status launches_count(const struct series *s, struct error *error)
+{
+    struct pace *pace = &s->work->pace;
+    bool known = false;
+    if (pace->launches > 0 || pace->unblocked < LEARNING ||
+        pace->enqueue_time < queue_host_time / 2)
+        return STATUS_OK;
+    TRY(graph_kernels(s->gpu, s->work, launch_add, &pace->launches, &known, error));
+    if (!known || pace->launches == 0)
+        pace->launches = 1; /* no further count */
+    return STATUS_OK;
+}
+
+/* Enqueues a chunk, up to twice, until the device is still blocked at its end, unless a sample
+ * fills the queue. Unblocks the device in any case. */
 static enum status chunk_try(const struct series *s, int left, struct chunk *chunk,
                              struct enqueued *enqueued, struct error *error)
 {
     struct pace *pace = &s->work->pace;
-    int attempts = pace->given_up ? 1 : 2;
+    TRY(launches_count(s, error));
+    int attempts = pace->given_up || fills_queue(pace, s->iterations) ? 1 : 2;
     for (int i = 0; i < attempts; ++i) {
         if (i > 0)
             TRY(vendor_synchronize(s->gpu, error));
         *chunk = chunk_plan(pace, s->iterations, left, i);
-        if (chunk->limit > 0.0)
-            TRY(vendor_block(s->gpu, chunk->limit, error));
-        enum status status = samples_enqueue(s, chunk->samples, enqueued, error);
+        enum status status = samples_enqueue(s, chunk, enqueued, error);
         vendor_unblock(s->gpu);
         TRY(status);
         if (enqueued->ahead || chunk->limit == 0.0)
             return STATUS_OK;
         if (chunk->samples > 1)
             pace->one_by_one = true;
-        else if (i == attempts - 1 || may_fill_queue(pace, s->iterations))
-            TRY(behind_judge(s->gpu, &pace->queue_full, error));
-        if (pace->queue_full)
-            return STATUS_OK;
     }
     return STATUS_OK;
 }
@@ -276,21 +297,22 @@ static enum status conditions_record(struct gpu *gpu, int last, struct record *r
 }
 
 /* Learns the host's pace if the host never waited, and the device's pace if the device was blocked
- * or `behind` the host. A device that is not behind resets queue_full. */
+ * or `behind` the host. */
 static void pace_update(struct series *s, const struct chunk *chunk,
                         const struct enqueued *enqueued, bool behind, double shortest)
 {
     struct pace *pace = &s->work->pace;
-    bool blocked = chunk->limit > 0.0;
+    const bool blocked = chunk->limit > 0.0, full = fills_queue(pace, s->iterations);
     pace->unblocked += !blocked;
-    pace->queue_full = pace->queue_full && behind;
     if (enqueued->ahead || !blocked)
         pace->enqueue_time = enqueued->time;
-    if (blocked || pace->queue_full)
+    if (blocked || full)
         pace->iteration_time =
             pace->iteration_time > 0.0 ? fmin(pace->iteration_time, shortest) : shortest;
-    if (!behind || (blocked && !enqueued->ahead && !pace->queue_full))
-        pace->given_up = s->host_paced = true;
+    if (full ? !behind : blocked && !enqueued->ahead) {
+        pace->given_up = true;
+        s->host_paced |= blocked;
+    }
 }
 
 /* Takes the next chunk of `left` samples. */
@@ -305,7 +327,7 @@ static enum status chunk_take(struct series *s, int left, double *seconds, int *
     TRY(chunk_try(s, left, &chunk, &enqueued, error));
     if (s->record && chunk.samples == left)
         TRY(conditions_record(s->gpu, 2 * chunk.samples - 1, s->record, error));
-    if (chunk.limit == 0.0 && s->work->pace.queue_full)
+    if (fills_queue(&s->work->pace, s->iterations))
         TRY(behind_judge(s->gpu, &behind, error));
     else
         TRY(vendor_synchronize(s->gpu, error));
@@ -374,7 +396,7 @@ enum status timing_run(struct gpu *gpu, struct work *work, bool cold, int sample
     TRY(sample_size(&s, share, &iterations, error));
     if (work->pace.iterations == 0) {
         work->pace.iterations = iterations;
-        work->pace.given_up = false; /* larger or smaller samples may fit */
+        work->pace.given_up &= fills_queue(&work->pace, iterations); /* other samples may fit */
     }
     s.iterations = work->pace.iterations;
     s.record = record;
@@ -410,6 +432,45 @@ enum status timing_blocked(struct gpu *gpu, double limit, gpu_enqueue *enqueue, 
     TRY(status);
     TRY(vendor_synchronize(gpu, error));
     return vendor_elapsed(gpu, 0, 1, seconds, error);
+}
+
+/* ---- an iteration in a graph ---- */
+
+static enum status launch_enqueue(struct gpu *gpu, void *graph, struct error *error)
+{
+    return vendor_graph_launch(gpu, graph, error);
+}
+
+enum status timing_graph(struct gpu *gpu, struct work *work, bool cold, double *seconds,
+                         struct error *error)
+{
+    enum { LAUNCHES = 4, UNKNOWN = 2, MOST = 50 };
+    const double enough = 4e-4; /* s, hides the launch of the graph and the timer's overhead */
+    const double limit = 10e-3; /* s, the host's longest wait for a graph larger than the queue */
+    double times[LAUNCHES];
+    struct graph *graph = NULL;
+    struct error refusal;
+    struct stats stats;
+    const double iteration = work->pace.iteration_time;
+    const int iterations = iteration > 0.0 ? (int)fmin(MOST, ceil(enough / iteration)) : UNKNOWN;
+    *seconds = NAN;
+    if (cold || work->ops->reset)
+        return STATUS_OK;
+    enum status status = graph_of_work(gpu, work, iterations, &graph, &refusal);
+    if (status == STATUS_DEVICE)
+        *error = refusal;
+    if (status)
+        return status == STATUS_DEVICE ? status : STATUS_OK;
+    status = vendor_reserve(gpu, 2, false, error);
+    if (status == STATUS_OK)
+        status = vendor_graph_launch(gpu, graph, error); /* the first launch uploads the graph */
+    for (int i = 0; i < LAUNCHES && status == STATUS_OK; ++i)
+        status = timing_blocked(gpu, limit, launch_enqueue, graph, &times[i], error);
+    vendor_graph_drop(graph);
+    TRY(status);
+    TRY(stats_compute(times, LAUNCHES, &stats, error));
+    *seconds = stats.median / iterations;
+    return STATUS_OK;
 }
 
 /* ---- loops of a caller ---- */
@@ -453,7 +514,8 @@ enum status timing_caller(struct gpu *gpu, struct work *work, bool cold, struct 
         TRY(loop_run(gpu, work, iterations *= 2, &times, error));
     for (double begin = clock_monotonic();
          count < LEAST || (count < MOST && clock_monotonic() - begin < enough); ++count) {
-        TRY(loop_run(gpu, work, iterations, &times, error));
+        if (count > 0) /* the loop that was long enough is the first */
+            TRY(loop_run(gpu, work, iterations, &times, error));
         host[count] = times.host;
         caller[count] = times.caller;
     }

@@ -18,6 +18,11 @@ enum status timing_run(struct gpu *gpu, struct work *work, bool cold, int sample
 enum status timing_compare(struct gpu *gpu, struct work *work, bool cold, double share, int samples,
                            double *seconds, struct error *error);
 
+/* Times one iteration in a graph of many, s: the median of some launches. STATUS_OK with NaN: a
+ * cold cache, iterations that need a preparation, or a failed capture. */
+enum status timing_graph(struct gpu *gpu, struct work *work, bool cold, double *seconds,
+                         struct error *error);
+
 /* Times loops of an ordinary caller, without a blocking kernel. Sets host_time, caller_time and
  * their uncertainties in *record. caller_time stays missing if `cold` or with ops.reset; host_time
  * leaves the reset out. */
@@ -36,4 +41,4 @@ enum status timing_clock(struct gpu *gpu, double *clock, struct error *error);
 /* Limit of a blocking kernel, s, while the host enqueues work, which should take the host
  * `host_time` s. The host unblocks the device as soon as it can, so a long limit costs nothing
  * unless the host itself waits for the device. */
-double timing_block_limit(double host_time);
+double timing_block_limit(const struct pace *pace, double host_time);

@@ -35,8 +35,8 @@ struct pace {
     int iterations;        /* iterations of a recorded sample; 0: not chosen yet */
     int unblocked;         /* iterations so far without a blocking kernel */
     bool one_by_one;       /* several samples did not fit into the limit of a blocking kernel */
-    bool given_up;         /* a single sample did not fit either, in two attempts */
-    bool queue_full;       /* a sample has more launches than the queue holds */
+    bool given_up;         /* a single sample did not fit either, or the device had to wait */
+    int launches;          /* launches of an iteration; 0: not counted, they take little time */
 };
 
 struct work {
