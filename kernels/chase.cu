@@ -1,6 +1,6 @@
 #include "kernels.h"
 
-/* Lines follow each other by a linear congruential generator with a full period. */
+/* Chains the lines in the order of a linear congruential generator whose period is `lines`. */
 static __global__ void link(uint64_t *words, uint32_t lines)
 {
     uint64_t *next = words + ((1664525 * blockIdx.x + 1013904223) & (lines - 1)) * blockDim.x;
@@ -16,7 +16,7 @@ static __device__ void follow(uint32_t &at)
     asm volatile("ld.shared.u32 %0, [%0];" : "+r"(at) : : "memory");
 }
 
-/* In shared memory, which has no cache, a word of each lane holds its own address. */
+/* In shared memory, which has no cache, each lane loads one word that holds its own address. */
 template <typename address> static __global__ void chase(uint64_t *place, int64_t loads)
 {
     __shared__ uint32_t words[CHASE_LANES];

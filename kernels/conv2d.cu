@@ -281,7 +281,7 @@ cudaError_t kernel_conv2d_bias_gradient(const struct conv2d *s, void *db, const 
 {
     const int few = element_threads, many = 1024, width = 4;
     const int64_t pixels = s->batch * s->out_height * s->out_width;
-    const unsigned filters = (unsigned)s->filters; /* size of the grid in NCHW: a block a filter */
+    const unsigned filters = (unsigned)s->filters; /* blocks in NCHW: one for each filter */
     const unsigned blocks = (unsigned)((s->filters + width - 1) / width);
     const geometry g = geometry_of(s);
     return by_precision(s->precision, [&](auto element) {

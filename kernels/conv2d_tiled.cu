@@ -78,7 +78,7 @@ __device__ static inline void copy_group_end()
 /* ---- copies of slices to shared memory ---- */
 
 /* The part of each slice that one thread copies: the same piece of every `apart`th row. A slice has
- * the rows of the patches, then those of w. */
+ * the rows of the patches, then the rows of w. */
 template <typename T, typename tile> struct slices {
     static const int m = tile::m, n = tile::n, bytes = (m + n) * slice_row;
     static_assert(m % apart == 0 && n % apart == 0 && apart % row_pieces == 0, "whole rounds");
@@ -87,7 +87,7 @@ template <typename T, typename tile> struct slices {
     int top[m / apart], left[m / apart]; /* row and column of the patch's first pixel */
     const T *w;                          /* the thread's piece of its first row of w */
     int filters;                    /* number of rows from the thread's first to the group's last */
-    int deep, channel, down, right; /* depth and channel of the piece; its tap, in pixels */
+    int deep, channel, down, right; /* depth and channel of the piece; pixels to its tap */
     uint32_t to;                    /* the piece's offset in a slice, byte */
 
     __device__ slices(const T *all_x, const T *all_w, const patched &g, const tile_place &place)
@@ -155,7 +155,7 @@ template <typename T, typename tile> struct slices {
 template <typename T, typename tile> struct warp_part {
     static const int rows = tile::warp_m / 16, columns = tile::warp_n / 8;
     float sums[rows][columns][4];
-    int lane, row, column; /* row, column: the first of this part, counted in the tile */
+    int lane, row, column; /* row, column: first ones of this part in the tile */
 
     __device__ warp_part()
     {
@@ -168,8 +168,8 @@ template <typename T, typename tile> struct warp_part {
             sums[i / 4 / columns][i / 4 % columns][i % 4] = 0.0f;
     }
 
-    /* matrices_load takes four matrices of A in the order of columns (the second lies below the
-     * first), and of B in the order of rows (the second lies beside the first). */
+    /* matrices_load takes four 8 x 8 matrices: of A column by column (the second lies below the
+     * first), of B row by row (the second lies beside the first). */
     __device__ void add(uint32_t slice)
     {
         uint32_t a_from = slice + (row + lane % 16) * slice_row + (lane / 16 ^ lane % 8) * 16;

@@ -77,7 +77,7 @@ __device__ inline float to_computed(__nv_bfloat16 x)
  * term; here each partial sum has 1024 terms. */
 template <typename C> struct long_sum {
     C whole = 0, part = 0;
-    int terms = 0; /* of part */
+    int terms = 0; /* number of terms in `part` */
 
     __device__ void add(C x)
     {

@@ -1,7 +1,6 @@
 /* Hand-written device code. Every launcher launches exactly one kernel on `stream`, does not wait
  * for it, and returns its launch error. Pointers are device memory, owned by the caller. Sums are
- * in fp32, sums of fp64 in fp64. "Not tf32": with tf32 the launcher returns cudaErrorInvalidValue.
- */
+ * in fp32, in fp64 for fp64. "Not tf32": the launcher returns cudaErrorInvalidValue for tf32. */
 #pragma once
 
 #include <stdbool.h>
@@ -28,8 +27,8 @@ cudaError_t kernel_fill(enum precision precision, void *data, int64_t count, str
 /* values[i] = (double)data[offsets[i]] */
 cudaError_t kernel_gather(enum precision precision, const void *data, const int64_t *offsets,
                           int64_t count, double *values, cudaStream_t stream);
-/* Adds a hash of a tensor's bytes to the 64-bit number *hash. A change within 8 bytes, from a
- * multiple of 8 on, always changes it. */
+/* Adds a hash of a tensor's bytes to the 64-bit number *hash. A change of one aligned 8-byte
+ * word always changes the hash. */
 cudaError_t kernel_hash(const void *data, size_t bytes, enum tensor tensor, void *hash,
                         cudaStream_t stream);
 
@@ -39,14 +38,14 @@ struct memory_kernel {
     enum memory_pattern pattern;
     const char *what; /* "4 in flight": accesses of a lane; "4 bytes each": size of an addition */
     int piece;        /* number of bytes that a warp takes at a time */
-    int arrays;       /* number of arrays */
+    int arrays;       /* number of arrays that the pattern uses */
     int bytes_moved;  /* bytes read plus written for each byte of one array; additions in place
                          (atomic) count only their operand */
-    /* Makes `repeat` passes over the same data, at most 65535. Triad is a = b + s * c, copy a = b,
-     * write a = s, atomic a += s. In a read each thread adds up elements of b in a register, and
-     * stores the register only if it has a value that does not occur. blocks = 0: as many blocks as
-     * give each warp one piece in a pass. Each array has `bytes` bytes, a multiple of the piece,
-     * and is aligned to 256 bytes. */
+    /* Makes `repeat` passes, at most 65535, over the same data. Triad is a = b + s * c, copy a = b,
+     * write a = s, atomic a += s. A read adds up b in a register of each thread, and stores
+     * nothing: it would store only a sum that cannot occur. blocks = 0: enough blocks that each
+     * warp takes one piece in a pass. Each array has `bytes` bytes, a multiple of the piece, and is
+     * aligned to 256 bytes. */
     cudaError_t (*launch)(void *a, const void *b, const void *c, size_t bytes, int repeat,
                           int blocks, int threads, cudaStream_t stream);
 };
@@ -55,9 +54,9 @@ extern const struct memory_kernel memory_kernels[]; /* ends with launch NULL */
  * multiple of 2048. */
 cudaError_t kernel_read(void *data, size_t bytes, cudaStream_t stream);
 
-/* chase.cu: loads of lines of 128 bytes, each of which loads the address of the next line. One more
- * line, after the `lines` lines (a power of two), keeps the current place. A chase in shared memory
- * needs only this line. */
+/* chase.cu: a chain of `lines` lines (a power of two) of 128 bytes; each line holds the address of
+ * the next one. A further line, `place`, keeps the address at which a chase ends. A chase in shared
+ * memory needs only this line. */
 enum { CHASE_LANES = 16 };
 cudaError_t kernel_chain(uint64_t *words, int lines, cudaStream_t stream);
 cudaError_t kernel_chase(bool is_shared, uint64_t *place, int64_t loads, cudaStream_t stream);
@@ -115,7 +114,7 @@ extern const struct tensor_kernel
 /* A factor of a product. A line is a row of the first factor, or a column of the second. */
 struct kernel_factor {
     const void *data;
-    int64_t line, step; /* distances, in elements, of two lines, and of two elements of a line */
+    int64_t line, step; /* elements between two lines, and between two elements of a line */
 };
 /* c [m][n], row-major: each element is the sum of k products, by one thread. Not tf32. */
 cudaError_t kernel_product(enum precision precision, void *c, struct kernel_factor a,
@@ -132,7 +131,7 @@ cudaError_t kernel_column_sums(enum precision precision, void *sums, const void 
 /* conv2d.cu: a conv2d (src/model/workloads/conv2d.h) in a named layout, with one thread for each
  * element of a result. */
 
-/* Computes y, x or w from the other two; shape->pass is one of the first three passes. Not tf32. */
+/* Arrays of one convolution: the pass computes x, w or y from the other two. Not tf32. */
 struct conv2d_arrays {
     void *x, *w, *y;
     const void *b; /* NULL: no bias */
@@ -167,25 +166,24 @@ extern const struct conv2d_tile conv2d_tiles[CONV2D_TILES];
 
 /* lstm.cu: computes y of one layer from the input x, with `width` elements in each step, and the
  * layer's weights w. In fp16 or bf16, on tensor units; cells are in fp32. width and hidden are
- * multiples of KERNEL_LSTM_MULTIPLE;
- * hidden is at most KERNEL_LSTM_BLOCK, or KERNEL_LSTM_CLUSTER from compute capability 9.0 on.
- * Arrays are aligned to 16 bytes. */
+ * multiples of KERNEL_LSTM_MULTIPLE; hidden is at most KERNEL_LSTM_BLOCK, or KERNEL_LSTM_CLUSTER
+ * from compute capability 9.0 on. Arrays are aligned to 16 bytes. */
 enum { KERNEL_LSTM_MULTIPLE = 4, KERNEL_LSTM_BLOCK = 64, KERNEL_LSTM_CLUSTER = 256 };
 cudaError_t kernel_lstm(const struct lstm *shape, int64_t width, void *y, const void *x,
                         const void *w, cudaStream_t stream);
 
 /* lstm_reference.cu: the reference of one direction of a layer, in fp64. Arrays are those of
  * src/model/workloads/lstm_network.h, and begin with this direction's part. */
-enum { KERNEL_LSTM_UNIT = LSTM_SUMS + 1 }; /* numbers of a unit */
+enum { KERNEL_LSTM_UNIT = LSTM_SUMS + 1 }; /* doubles in struct unit_fp64 */
 struct kernel_lstm_layer {
     enum lstm_kind kind;
     struct lstm_cell cell;
     int64_t samples, rows, width, hidden;
-    int64_t line;    /* distance of two rows of y, dy and seen */
+    int64_t line;    /* elements from one row of y, dy and seen to the next */
     int64_t ahead;   /* rows to the direction's next step; negative: the sequence runs backwards */
-    int64_t w_begin; /* place of this direction in the weights of all layers */
+    int64_t w_begin; /* offset of this direction in the weights of all layers */
     const double *w[LSTM_PARTS], *x, *dy;
-    const double *seen; /* outputs of the tested device, which replace a relu's; NULL: none */
+    const double *seen; /* outputs of the tested device, for cell relu; NULL: own outputs */
     double *y, *units, *dsums, *carried;
 };
 /* Computes y and units of the step whose first row is `row`. */
@@ -194,10 +192,10 @@ cudaError_t kernel_lstm_forward(const struct kernel_lstm_layer *layer, int64_t r
 /* Computes dsums and carried of a step. */
 cudaError_t kernel_lstm_backward(const struct kernel_lstm_layer *layer, int64_t row,
                                  cudaStream_t stream);
-/* Sets dx, or adds to it, by the dsums of all rows. */
+/* Computes the gradient of the inputs from the dsums of all rows. `added`: adds it to dx. */
 cudaError_t kernel_lstm_input_gradient(const struct kernel_lstm_layer *layer, double *dx,
                                        bool added, cudaStream_t stream);
-/* Sets the values of the places that lie in this direction's weights. */
+/* values[i] = gradient of the weight at places[i], for places in this direction's weights. */
 cudaError_t kernel_lstm_weights_gradient(const struct kernel_lstm_layer *layer,
                                          const int64_t *places, int64_t count, double *values,
                                          cudaStream_t stream);
@@ -221,11 +219,10 @@ cudaError_t kernel_softmax_gradient(enum precision precision, void *dx, const vo
                                     const void *dy, int64_t rows, int64_t columns,
                                     cudaStream_t stream);
 
-/* x, dy, y and dx are in the precision. All other arrays are in fp32, or in fp64 for fp64. */
+/* x, dy, y and dx are in the shape's precision, all other arrays in fp32, or in fp64 for fp64. */
 struct norm_arrays {
     const void *x, *dy, *gamma, *beta;
-    const void *mean_given,
-        *inverse_given; /* means m and factors r; NULL: the kernel computes them */
+    const void *mean_given, *inverse_given; /* m and r; NULL: the kernel computes both */
     void *y, *dx, *mean, *variance, *inverse, *dgamma, *dbeta;
 };
 enum norm_kernel {
@@ -233,7 +230,7 @@ enum norm_kernel {
      * mean, inverse and variance where not NULL. y NULL: y is not stored. */
     NORM_KERNEL_Y,
     NORM_KERNEL_DX,        /* dx from x, dy, gamma, mean_given, inverse_given */
-    NORM_KERNEL_PARAMETERS /* Computes dgamma and dbeta from x, dy, mean_given, inverse_given. */
+    NORM_KERNEL_PARAMETERS /* dgamma, dbeta from x, dy, mean_given, inverse_given */
 };
 cudaError_t kernel_norm(enum norm_kernel kernel, const struct norm *shape,
                         const struct norm_arrays *arrays, cudaStream_t stream);

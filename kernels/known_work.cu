@@ -9,8 +9,9 @@
 
 static const int threads = 256;
 
-/* ---- instructions: type of the registers, FLOPs of a warp (warp_flops), number of independent
- * chains that keeps the pipe full (chains) ---- */
+/* ---- instructions ----
+ *
+ * word: a register. warp_flops: FLOPs of a warp. chains: independent chains that fill the pipe. */
 
 #define VECTOR(name, least, type, letter, flops, many, statement)                                  \
     struct name {                                                                                  \
@@ -143,7 +144,7 @@ const struct known_kernel known_kernels[] = {
     ROW("mma fp16, fp16 sums", QUANTITY_TENSOR_FP16, 80, 999, mma_fp16_sum16),
     ROW("mma bf16", QUANTITY_TENSOR_BF16, 80, 999, mma_bf16),
     ROW("mma fp8", QUANTITY_TENSOR_FP8, 89, 89, mma_fp8),
-    /* Between 8.9 and 12.0 only wgmma and tcgen05 take fp8: the compiler turns this into fp16. */
+    /* From 9.0 to 11.x only wgmma and tcgen05 have fp8; the compiler converts mma to fp16. */
     ROW("mma fp8", QUANTITY_TENSOR_FP8, 120, 999, mma_fp8),
     ROW("mma int8", QUANTITY_TENSOR_INT8, 80, 999, mma_int8),
     {NULL, QUANTITY_COUNT, 0, 0, NULL, 0.0},

@@ -36,7 +36,7 @@ struct place {
 };
 
 struct gates {
-    float sums[2][4]; /* two samples each: [0] input and forget gate, [1] cell and output gate */
+    float sums[2][4]; /* [0]: input, forget gate, [1]: cell, output gate; each of two samples */
 };
 
 struct weights {
@@ -245,7 +245,7 @@ __global__ void __launch_bounds__(BLOCK_UNITS / UNITS * 32)
 {
     typedef team<T, (depth * DEEP > BLOCK_UNITS)> ours;
     const int steps = depth > 4 ? 4 : 8; /* number of steps whose gates are in registers */
-    /* Matrix instructions of one chain wait for each other, so deep products have several. */
+    /* Instructions of one chain wait for each other, so deep products have several chains. */
     const int chains = depth >= 12 ? 4 : depth >= 4 ? 2 : 1;
     const int pitch = DEEP * (depth | 1); /* odd, so that rows lie in different banks */
     __shared__ __align__(8) T states[2][SAMPLES][pitch];

@@ -6,7 +6,7 @@
 
 static_assert(sizeof(struct unit_fp64) == KERNEL_LSTM_UNIT * sizeof(double), "a unit is an array");
 
-static const int lanes = 32, rows_most = 65535; /* of a grid */
+static const int lanes = 32, rows_most = 65535; /* lanes of a warp, rows of a grid */
 typedef struct kernel_lstm_layer layer;
 
 __device__ static inline bool row_exists(const layer &l, int64_t row)
@@ -19,7 +19,7 @@ __device__ static inline struct unit_fp64 *unit_at(const layer &l, int64_t row, 
     return (struct unit_fp64 *)l.units + row * l.hidden + u;
 }
 
-/* The state of the unit at the previous step. */
+/* Returns the unit's state at the previous step; 0 before the first. */
 __device__ static inline double state_before(const layer &l, int64_t row, int64_t u)
 {
     return row_exists(l, row - l.ahead) ? unit_at(l, row - l.ahead, u)->state : 0;
@@ -32,7 +32,7 @@ __device__ static inline double warp_sum(double v)
     return v;
 }
 
-/* A block is one unit, with one warp for each row of a matrix. */
+/* A block computes one unit. Each warp multiplies one row of the input or recurrent matrix. */
 static const int products = 2 * LSTM_SUMS;
 __global__ void __launch_bounds__(lanes *products) lstm_forward(layer l, int64_t first)
 {
@@ -137,11 +137,11 @@ cudaError_t kernel_lstm_input_gradient(const struct kernel_lstm_layer *l, double
     return backward_launch(l, 0, l->width, l->rows, dx, added, stream);
 }
 
-/* A warp is one place. */
+/* Each warp computes the gradient of one weight. */
 __global__ void lstm_weights_gradient(layer l, const int64_t *places, int64_t count, double *values)
 {
     const int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / lanes;
-    const int64_t lengths[] = {l.width, l.hidden, 1}; /* by part: elements of one unit */
+    const int64_t lengths[] = {l.width, l.hidden, 1}; /* weights of one unit, by part */
     const int rows[] = {l.cell.gates, l.cell.gates, l.cell.sums};
     int64_t at = i < count ? places[i] - l.w_begin : -1;
     int part = LSTM_INPUT_MATRIX, sum = 0;

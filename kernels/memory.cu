@@ -6,8 +6,8 @@
 
 /* A warp moves one chunk at a time: `loads` accesses of 16 bytes by each lane, all in flight
  * together. Four accesses cover the latency of HBM with few warps. One access is best for writes:
- * in many short blocks it goes through memory in order. Eight accesses are best for reads in L2.
- * Chunks divide 4096 bytes, so arrays of a multiple of 4096 bytes have no rest. */
+ * many short blocks then go through memory in order. Eight accesses are best for reads in L2. The
+ * size of a chunk divides 4096 bytes, so arrays of a multiple of 4096 bytes have whole chunks. */
 template <int loads> constexpr int chunk_bytes = loads * 32 * (int)sizeof(float4);
 
 __device__ static inline float4 triad(float4 b, float4 c, float s)
@@ -51,7 +51,7 @@ __global__ void move(float4 *a, const float4 *b, const float4 *c, int64_t chunks
                     a[lane + i * 32] = pattern == PATTERN_TRIAD ? triad(x[i], y[i], s) : x[i];
             }
         }
-    /* Never true, because inputs lie in [-1, 1). The compiler cannot know and keeps loads. */
+    /* Never true, because inputs lie in [-1, 1). The compiler must keep the loads. */
     if (pattern == PATTERN_READ && sum == 3.0e38f)
         a[0] = make_float4(sum, sum, sum, sum);
 }
@@ -90,7 +90,7 @@ __global__ void add_in_cache(word *a, int64_t chunks, int64_t part, int repeat)
 
 /* The distribution of chunks among blocks (struct memory_kernel). */
 struct walk {
-    int64_t chunks, part;
+    int64_t chunks, part; /* number of chunks in all, and of one block */
     dim3 grid;
     int repeat;
 };

@@ -5,7 +5,7 @@
 #include "image.cuh"
 
 /* Loads four matrices of 8 x 8; each lane has the address of one row. From each matrix a lane gets
- * two neighbouring elements of row lane / 4, or of this column. */
+ * two neighbouring elements of row lane / 4, or, transposed, of column lane / 4. */
 #define MATRICES_LOAD(name, order)                                                                 \
     static inline __device__ void name(uint32_t *to, uint32_t from)                                \
     {                                                                                              \

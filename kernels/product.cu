@@ -28,8 +28,8 @@ __global__ void __launch_bounds__(block_columns *block_rows)
             sum = fma(to_computed(*x), to_computed(*w), sum);
         return sum;
     };
-    /* Partial sums, as in long_sum. The first one is added to nothing, so that a short product does
-     * the modelled operations alone. */
+    /* Partial sums, as in long_sum. The first one starts the total instead of being added to 0, so
+     * a short product does only the modelled operations. */
     typename computed<T>::type sum = part(min((int64_t)1024, k));
     while (i < k)
         sum += part(min(i + 1024, k));

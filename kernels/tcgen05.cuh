@@ -5,8 +5,8 @@
 
 #include "wgmma.cuh"
 
-/* Operands have the layout of wgmma.cuh. The descriptor differs in the number of the tiling, and
- * has a version. */
+/* Operands have the layout of wgmma.cuh. The descriptor has other numbers for the tiling, and
+ * a version. */
 static __device__ inline uint64_t tcgen05_descriptor(const void *operand, enum tiling tiling)
 {
     const uint64_t version = 1, swizzle = tiling == PLAIN ? 0 : 2;
@@ -24,7 +24,7 @@ static __host__ __device__ constexpr uint32_t tcgen05_instruction(int sum, int o
 }
 
 /* Returns the descriptor of a product with scales, which are powers of 2. Sums are fp32. The bits
- * of the sums' format hold the number of the scale's byte, here 0. */
+ * for the format of sums hold the index of the scale's byte instead, here 0. */
 static __host__ __device__ constexpr uint32_t tcgen05_scaled_instruction(int operand, bool negate,
                                                                          int rows, int columns)
 {

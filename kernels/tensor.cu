@@ -11,8 +11,8 @@
 static const int threads = 256, blocks_each = 2; /* threads of a block, blocks a multiprocessor */
 static const int unroll = 8;
 
-/* ASM_abc: statement of an instruction with a registers of A, b of B and c of C. s, o: the letters
- * of the asm constraints for sums and operands. */
+/* ASM_424: an instruction with 4 registers of A, 2 of B and 4 of C, and so on. s, o: letters of the
+ * asm constraints for sums and operands. */
 #define ASM_112(instruction, s, o)                                                                 \
     asm volatile(instruction " {%0, %1}, {%2}, {%3}, {%0, %1};"                                    \
                  : "+" s(c[0]), "+" s(c[1])                                                        \
@@ -61,7 +61,7 @@ MMA(warp_int8, 800, packed_int8, uint32_t, 16, 8, 32, 4, 2,
 template <typename instruction>
 __global__ void __launch_bounds__(threads, blocks_each) mma_chains(float *out, int iterations)
 {
-    const int registers = 256; /* number of registers; a thread fills fewer with operands */
+    const int registers = 256; /* indices of each thread, which needs fewer */
     int64_t thread = (int64_t)blockIdx.x * threads + threadIdx.x;
     uint64_t index = (uint64_t)thread * registers;
     typename instruction::word a[instruction::rows][instruction::a_words],
@@ -131,7 +131,7 @@ const struct tensor_kernel tensor_kernels[] = {
     ROW(ROOF_FP16_TENSOR_MMA, "m16n8k16, fp32 sums, 8 chains a warp", 80, 999, warp_fp16),
     ROW(ROOF_BF16_TENSOR_MMA, "m16n8k16, fp32 sums, 8 chains a warp", 80, 999, warp_bf16),
     ROW(ROOF_FP8_TENSOR_MMA, "m16n8k32, e4m3, fp32 sums, 8 chains a warp", 89, 89, warp_fp8),
-    /* Between 8.9 and 12.0 only wgmma and tcgen05 take fp8: the compiler turns this into fp16. */
+    /* From 9.0 to 11.x only wgmma and tcgen05 have fp8; the compiler converts mma to fp16. */
     ROW(ROOF_FP8_TENSOR_MMA, "m16n8k32, e4m3, fp32 sums, 8 chains a warp", 120, 999, warp_fp8),
     ROW(ROOF_INT8_TENSOR_MMA, "m16n8k32, 8 chains a warp", 80, 999, warp_int8),
     {ROOF_KINDS, NULL, 0, 0, 0, 0, NULL, 0.0},

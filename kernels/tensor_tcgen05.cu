@@ -19,7 +19,7 @@
 static const int threads = 128, rows = 128, columns = 256;
 static const int steps = 4, unroll = 8;
 static const int a_bytes = rows * steps * 32, b_bytes = columns * steps * 32;
-static const int alignment = 1024; /* of swizzled operands; dynamic shared memory has less */
+static const int alignment = 1024; /* byte, of swizzled operands; dynamic memory has less */
 
 /* of_sums, of_operands: formats in the instruction's descriptor. columns_taken: number of allocated
  * columns of tensor memory, a power of 2. All threads call prepare once, with the address bits of

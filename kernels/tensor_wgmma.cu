@@ -29,7 +29,7 @@ static constexpr int end_of(int operand_rows, enum tiling tiling)
 }
 static_assert(end_of(rows, PLAIN) == a_bytes && end_of(rows, SWIZZLED) == a_bytes, "A");
 static_assert(end_of(columns, PLAIN) == b_bytes && end_of(columns, SWIZZLED) == b_bytes, "B");
-static_assert(a_bytes % 1024 == 0, "the second A and B are aligned as the first");
+static_assert(a_bytes % 1024 == 0, "the second A and B are aligned like the first A");
 
 /* from_shared and from_registers are the instruction's arguments after the operands, with A in
  * shared memory or in registers: whether to add to the sums, the signs of A and B, and for 16-bit
@@ -62,7 +62,7 @@ WGMMA(group_bf16, packed_bf16, float, "f", 16, "m64n256k16.f32.bf16.bf16", "1, %
 WGMMA(group_fp8, packed_fp8, float, "f", 32, "m64n256k32.f32.e4m3.e4m3", "1, %130, 1", "1, %133, 1")
 WGMMA(group_int8, packed_int8, uint32_t, "r", 32, "m64n256k32.s32.s8.s8", "1", "1")
 
-/* Where A is; at() returns the operand of a step. */
+/* A in shared memory, or in registers; at() returns the part of A that a step multiplies. */
 template <enum tiling tiling> struct a_in_shared {
     static const enum tiling b_tiling = tiling;
     uint64_t first;

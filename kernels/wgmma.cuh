@@ -14,7 +14,7 @@ enum tiling { PLAIN, SWIZZLED };
 
 static __device__ inline uint64_t wgmma_descriptor(const void *operand, enum tiling tiling)
 {
-    const uint64_t unit = 16, leading = 128; /* bytes; leading: column to column, if not swizzled */
+    const uint64_t unit = 16, leading = 128; /* byte; leading: to the next core matrix along k */
     const uint64_t stride =
         tiling == PLAIN ? 256 : 1024; /* bytes from eight rows to the next eight */
     uint64_t address = __cvta_generic_to_shared(operand);

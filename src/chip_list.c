@@ -98,8 +98,8 @@ void chip_list_print(FILE *stream)
 {
     struct rate rates[RATES_MAX];
     int count = rates_list(rates);
-    fputs("Theory, dense: fused multiply-adds of one multiprocessor in one clock.\n"
-          "-: no such unit; ?: not known; others: GPUs of that capability not named above.\n\n",
+    fputs("Theoretical dense rates: fused multiply-adds of one multiprocessor in one clock.\n"
+          "-: no such unit; ?: unknown; others: GPUs of this capability without a line above.\n\n",
           stream);
     rates_print(rates, count, stream);
     fputs("\nWhole chips, at their boost clocks.\n\n", stream);

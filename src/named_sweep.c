@@ -20,10 +20,9 @@ static int is_sweep(const struct dirent *entry)
            strcmp(entry->d_name + length - strlen(ending), ending) == 0;
 }
 
-/* names_destroy frees it. */
 struct names {
     char folder[PATH_MAX];
-    char **names; /* without ".ini", sorted, NULL-terminated */
+    char **names; /* owned; without ".ini", sorted, NULL-terminated */
 };
 
 static void names_destroy(struct names *names)
@@ -48,8 +47,7 @@ static enum status names_read(struct names *names, struct error *error)
                     : -1;
     }
     if (count < 0)
-        return error_set(error, STATUS_SYSTEM, "no sweeps beside the program, in %s/%s", program,
-                         places[0]);
+        return error_set(error, STATUS_SYSTEM, "no folder of sweeps at %s/%s", program, places[0]);
     names->names = calloc((size_t)count + 1, sizeof *names->names);
     for (int i = 0; i < count; ++i) {
         if (names->names)

@@ -16,27 +16,27 @@
 
 static const char help_begin[] =
     "Usage: roofsweep [options] SWEEP.ini\n"
-    "       roofsweep [options] NAME       (of --sweeps)\n"
+    "       roofsweep [options] NAME       (see --sweeps)\n"
     "       roofsweep [options] --program \"COMMAND\"\n"
     "       srun -n 8 roofsweep SWEEP.ini\n"
     "       mpirun -n 8 roofsweep SWEEP.ini\n"
     "\n"
-    "Measures every configuration of a manifest, one rank per GPU (or per set of CPU cores),\n"
-    "against the measured roofs of its device, into one NetCDF file.\n"
+    "Measures the configurations of a manifest and the roofs of the devices, and writes one\n"
+    "NetCDF file. Each rank has a GPU, or a set of CPU cores.\n"
     "\n";
 
 static const char help_end[] =
     "\n"
     "Read the file with roofsweep-post: tables, figures, a report, several files as one\n"
     "(merge), and which GPU is slower than the others (compare); roofsweep-post --help.\n"
-    "share/roofsweep/jobscripts has job scripts for Slurm, PBS, LSF and Flux, and gate.sh: a\n"
-    "verdict on each node of a partition, and the commands that drain those that fail.\n"
+    "share/roofsweep/jobscripts has job scripts for Slurm, PBS, LSF and Flux, and gate.sh,\n"
+    "which judges each node of a partition and prints the commands that drain failed nodes.\n"
     "\n"
     "Exit status: 0 all configurations measured (or skipped with a reason); 1 a file, a library\n"
     "or MPI failed; 2 command line or manifest wrong, nothing ran; 3 some configurations failed,\n"
-    "or need more than the time limit; 4 no usable device, or no hardware counters where they\n"
-    "are required, or (replicate) a device was lost before its end; 5 interrupted, or out of\n"
-    "time: go on with --resume.\n";
+    "or need more than the time limit; 4 no usable device, or no hardware counters although\n"
+    "required, or (replicate) a device was lost; 5 interrupted, or out of time: go on with\n"
+    "--resume.\n";
 
 enum exit_code exit_code_of(enum status status)
 {
@@ -141,8 +141,8 @@ static const struct known_option {
     const char *value; /* name of the value in --help; NULL: no value */
     const char *help;  /* --device: the help begins with the allowed words */
     enum { SETS_ACTION, SETS_LEVEL, SETS_FLAG, TAKES_VALUE } what;
-    int number;  /* an action or a level */
-    size_t flag; /* offset of the bool */
+    int number;  /* the action, or the log level */
+    size_t flag; /* offset of the flag in struct options */
     enum status (*take)(const char *text, struct options *options, struct error *error);
 } known_options[] = {
     {"output", 'o', "FILE", "where to write, instead of the manifest's output", VALUE(take_output)},
@@ -158,11 +158,11 @@ static const struct known_option {
     {"list", 0, "[NAME]",
      "print workloads, their parameters, defaults and implementations\n"
      "      --list chips      print the theoretical rates of known GPUs for each clock\n"
-     "      --list variables  print what a result file can hold",
+     "      --list variables  print the variables of a result file",
      ACTION(ACTION_LIST)},
     {"sweeps", 0, NULL, "print the names of the manifests that come with roofsweep",
      ACTION(ACTION_SWEEPS)},
-    {"resume", 0, NULL, "go on with what FILE.journal lacks; begins if there is none",
+    {"resume", 0, NULL, "measure the rows that FILE.journal lacks; without a journal all",
      FLAG(resume)},
     {"any-owner", 0, NULL, "with --resume: a journal of another user, too", FLAG(any_owner)},
     {"overwrite", 0, NULL, "replace FILE and its journal; with --gather, FILE", FLAG(overwrite)},
@@ -171,16 +171,16 @@ static const struct known_option {
     {"skip-damaged", 0, NULL, "with --gather: leave damaged lines out, and name them",
      FLAG(skip_damaged)},
     {"time-limit", 0, "T",
-     "begin nothing that cannot end within T (45min; none) of the start;" MORE
-     "SLURM_JOB_END_TIME, where it is set, is a limit as well",
+     "measure only rows that can end within T (45min; none) of the start;" MORE
+     "if SLURM_JOB_END_TIME is set, it is a limit as well",
      VALUE(take_time_limit)},
     {"self-test", 0, NULL, "count known work on the first GPU: are its counters right?",
      ACTION(ACTION_SELF_TEST)},
     {"advice", 0, NULL, "print the command that shows what limits each row, and what to try",
      FLAG(advice)},
     {"json", 0, NULL,
-     "print JSON: the final table of all rows in SI units, and what" MORE
-     "--dry-run and --list print",
+     "print JSON instead of text: the final table of all rows, in SI" MORE
+     "units, --dry-run and --list",
      FLAG(json)},
     {"quiet", 'q', NULL, "only warnings and the final table", SETS_LEVEL, LOG_WARNING, 0, NULL},
     {"verbose", 'v', NULL, "also a line for each configuration, and what workers print", SETS_LEVEL,
@@ -267,7 +267,7 @@ static enum status check_operands(const struct options *options, char **operands
                              ? "--gather takes one journal; roofsweep-post merge A.nc B.nc "
                                "--output ALL.nc joins gathered files"
                          : options->action == ACTION_SELF_TEST ? "--self-test takes no manifest"
-                         : manifests == 0                      ? "this goes without a manifest"
+                         : manifests == 0                      ? "this action takes no manifest"
                                                                : "one manifest at a time");
     if (!needs_manifest(options->action) && !amendment_is_empty(&options->amendment))
         return error_set(error, STATUS_USAGE, "--set and --only go with a manifest");
@@ -299,7 +299,6 @@ static enum status check_together(const struct options *options, struct error *e
     return STATUS_OK;
 }
 
-/* Takes the words after the options. */
 static enum status take_operands(char **operands, int count, struct options *options,
                                  struct error *error)
 {
@@ -403,14 +402,14 @@ static void list_kind(const struct section_kind *kind, FILE *stream)
     fputs("  All other keys are axes: lists of numbers or of words.\n", stream);
 }
 
-/* A build without programs does not have the keys of `[program]`. */
+/* -DROOFSWEEP_PROGRAMS=OFF builds without the workload `program`. */
 static bool is_listed(const struct workload *workload, const char *name)
 {
     return (!name || strcmp(workload->name, name) == 0) &&
            (!workload->axes || section_kind_of(workload));
 }
 
-/* For a section with a kind, prints the kind's settings instead of the workload's parameters. */
+/* A section such as [program] has settings of its own (section_kind) instead of parameters. */
 static void list_workload(const struct workload *workload, FILE *stream)
 {
     const struct section_kind *kind = section_kind_of(workload);
@@ -454,7 +453,7 @@ static json_t *workload_encode(const struct workload *workload)
     return json_pack("{s:s, s:o}", "name", workload->name, "parameters", parameters);
 }
 
-/* Prints workloads, and keys of other sections. */
+/* Prints the workloads, and the keys of all other sections of a manifest. */
 static void list_json(const char *name, FILE *stream)
 {
     json_t *all = json_array(), *settings = json_object();

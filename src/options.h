@@ -40,13 +40,13 @@ struct options {
     const char *manifest; /* "program" with --program; NULL for actions without a manifest */
     const char *program;  /* --program: command to measure instead of a manifest; NULL: none */
     const char *journal;  /* argument of --gather */
-    const char *output;   /* NULL: as the manifest says */
+    const char *output;   /* NULL: the manifest's output */
     struct amendment amendment;
     const char *workload; /* workload that ACTION_LIST prints; NULL: all */
     bool has_device;
-    int device; /* only if has_device; argument of device_kind_chosen */
+    int device; /* argument of device_kind_chosen; only if has_device */
     bool resume, overwrite, skip_damaged, any_owner;
-    bool advice;       /* prints the command that gives advice */
+    bool advice;       /* prints the command that shows what limits each row */
     bool json;         /* format of the final table, --list, --dry-run and --sweeps */
     double time_limit; /* s, from the start of the program; 0: not given; INFINITY: none */
     enum log_level level;

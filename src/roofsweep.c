@@ -29,7 +29,8 @@
 #include "sweep.h"
 #include "version.h"
 
-/* A missing or unreadable journal adds nothing to the estimate; the sweep reports the reason. */
+/* The estimate excludes rows that the journal already has. An unreadable journal counts as empty:
+ * the sweep itself reports the reason. */
 static enum status print_estimate(const struct options *options, const struct manifest *manifest,
                                   const struct plan *plan, json_t *object, FILE *stream,
                                   struct error *error)
@@ -154,7 +155,7 @@ static void summarize(const struct options *options, const struct log *log,
     utf8_print(log->stream, "roofsweep: %s\n", text);
 }
 
-/* s to wait for MPI_Init, which can take minutes in a large job, and for MPI_Finalize. */
+/* Timeouts in s: of MPI_Init, which can take minutes in a large job, and of MPI_Finalize. */
 static const int start_patience = 600, end_patience = 30;
 
 static void begin_mpi(int *argc, char ***argv, const struct log *log)
@@ -166,10 +167,10 @@ static void begin_mpi(int *argc, char ***argv, const struct log *log)
     guard_end(guard);
 }
 
-/* srun without a PMI that this MPI supports, or the launcher of another MPI (PMI_SIZE), starts
- * single ranks that would all write one output. These single ranks are an error, which only the
- * first task reports. Ranks of mpirun inherit the variables of the task that is mpirun's daemon, so
- * they are exempt. */
+/* Refuses ranks that do not know each other, because all would write one output. srun without a PMI
+ * that this MPI supports starts such ranks, as does the launcher of another MPI (PMI_SIZE). Only
+ * the first task reports the error. Ranks of mpirun are exempt: their variables are those of the
+ * task in which mpirun's daemon runs. */
 static enum status check_launch(struct log *log, bool by_mpirun, struct error *error)
 {
     const char *tasks = getenv("SLURM_STEP_NUM_TASKS"), *task = getenv("SLURM_PROCID");
@@ -193,7 +194,7 @@ static enum status check_launch(struct log *log, bool by_mpirun, struct error *e
     log->rank = task ? atoi(task) : 0;
     return error_set(error, STATUS_USAGE,
                      "srun started %.10s tasks, but MPI sees each alone: use 'srun --mpi=pmix' "
-                     "('srun --mpi=list' shows what there is); for runs of one rank, unset "
+                     "('srun --mpi=list' lists the choices); for runs of one rank, unset "
                      "SLURM_STEP_NUM_TASKS",
                      tasks);
 }
@@ -268,7 +269,7 @@ int main(int argc, char **argv)
     struct error error;
     struct log log = log_create(stderr, LOG_INFO, 0);
     guard_standard_streams();
-    /* A write to a closed pipe or beyond a file's size limit then returns an error. */
+    /* With ignored signals, writes to a closed pipe or beyond a file's size limit return errors. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
     results_nc_prepare();
@@ -283,8 +284,8 @@ int main(int argc, char **argv)
         if (status == STATUS_OK)
             leave(run_sweep(MPI_COMM_WORLD, &options, start, &log, argv, &error));
     }
-    /* Actions without MPI. Each process of a launcher runs the action: none knows its rank without
-     * MPI, because a shell within a job has the launcher's variables, too. */
+    /* Actions without MPI run in every process that a launcher starts. The launcher's variables
+     * cannot prevent that: a shell within a job has them, too. */
     struct summary summary = {.file = ""};
     if (status == STATUS_OK && options.action != ACTION_SWEEP)
         status = options.action == ACTION_GATHER      ? gather(&options, &log, &summary, &error)

@@ -2,7 +2,7 @@
  *
  * Every rank has an executor, which drives its worker. Rank 0 also has the plan, the journal and
  * the dispatcher; `carry_out` does what the dispatcher decides. Set-up: rank 0 reads all inputs
- * before anything is replaced, the ranks compare their command lines and share the manifest, each
+ * before it replaces any file, the ranks compare their command lines and share the manifest, each
  * opens its device, rank 0 writes the session. Then `run_loop` polls worker and messages until the
  * end.
  *
@@ -74,11 +74,11 @@ struct sweep {
     size_t left; /* configurations without a row */
 };
 
-/* Opening a device loads gigabytes of libraries, perhaps from a slow file system. */
-static const double open_timeout_least = 30; /* s */
+/* s; opening a device loads gigabytes of libraries, perhaps from a slow file system. */
+static const double open_timeout_least = 30;
 
-/* s from the end or a signal to a rank's last message. The rank kills its worker within half of
- * that time. Some batch systems kill a job 30 s after the signal. */
+/* s; longest time from a signal or the sweep's end to a rank's last message. The rank kills its
+ * worker within half of that time. Some batch systems kill a job 30 s after the signal. */
 static const double stop_patience = 10;
 /* A rank counts as silent after `margin` times the longest time that its work may take. */
 static const double margin = 1.25;
@@ -88,7 +88,7 @@ static const int long_patience = 600;
 /* s; longest time between two collective calls of a rank without long work between them. */
 static const int short_patience = 60;
 
-/* s; ranks other than 0 wait longer than rank 0, so that rank 0 reports first. */
+/* Returns the time in s that this rank waits. Rank 0 waits for less time, so it reports first. */
 static double patience_of(const struct sweep *sweep, double seconds)
 {
     return sweep->rank == 0 ? seconds : margin * seconds + stop_patience;
@@ -123,8 +123,8 @@ static void set_time_limit(struct sweep *sweep, const struct options *options, d
     const char *job_end = getenv("SLURM_JOB_END_TIME");
     double unused;
     if (job_end && !time_limit_job_end(job_end, &unused))
-        log_print(sweep->log, LOG_WARNING, "SLURM_JOB_END_TIME is '%.40s', no time; it is ignored",
-                  job_end);
+        log_print(sweep->log, LOG_WARNING,
+                  "SLURM_JOB_END_TIME is '%.40s', not a time; it is ignored", job_end);
     sweep->limit = time_limit_create(options->time_limit, job_end, &now);
 }
 
@@ -150,7 +150,7 @@ static enum status read_roofs(struct sweep *sweep, struct error *error)
     return STATUS_OK;
 }
 
-/* Looks for the manifest's programs on rank 0's node, before minutes go into roofs. */
+/* Checks before the measurement of roofs that rank 0's node has the manifest's programs. */
 static enum status check_programs(const struct sweep *sweep, struct error *error)
 {
     char *notes = NULL;
@@ -511,14 +511,14 @@ static void take_signal(struct sweep *sweep)
     sweep->signalled = true;
     sweep->rank_0 = countdown_start(3 * stop_patience);
     if (sweep->dispatcher) {
-        dispatcher_time(sweep->dispatcher, clock_monotonic()); /* the end's timeout starts now */
+        dispatcher_time(sweep->dispatcher, clock_monotonic()); /* stop_timeout starts now */
         dispatcher_interrupt(sweep->dispatcher);
     } else if (transport_send(sweep->transport, 0, MESSAGE_SIGNAL, "", &error)) {
         log_print(sweep->log, LOG_WARNING, "%s", error.text);
     }
 }
 
-/* Ends the job if rank 0 is silent, as no other rank can hand out work or publish; the journal has
+/* Ends the job if rank 0 is silent: no other rank can hand out work or publish, and the journal has
  * all finished rows. Rank 0 may have nothing to send for hours, so this rank sends an echo request
  * in time. */
 static void watch_rank_0(struct sweep *sweep)
@@ -537,7 +537,7 @@ static void watch_rank_0(struct sweep *sweep)
         sweep->asked = transport_send(sweep->transport, 0, MESSAGE_ECHO, "", &error) == STATUS_OK;
 }
 
-/* Waits for output of the worker. True: the worker has written. */
+/* Waits for output of the worker; false: there was none. */
 static bool wait_for_worker(const struct sweep *sweep, double seconds)
 {
     struct pollfd descriptors[2];
@@ -572,9 +572,10 @@ static bool receive_all(struct sweep *sweep)
     return any;
 }
 
-/* s, between two polls for messages. Rank 0 polls more often, because ranks wait for its replies. A
- * rank with a busy worker polls less often: the worker's output ends the wait, the only message due
- * is the end, and hundreds of polling ranks would take cores from the work. */
+/* Returns the longest time in s between two polls for messages. Rank 0 polls more often, because
+ * ranks wait for its replies. A rank with a busy worker polls less often: the worker's output ends
+ * the wait, no message but MESSAGE_STOP is due, and hundreds of polling ranks would
+ * take cores from the work. */
 static double longest_wait(const struct sweep *sweep)
 {
     static const double usual = 2e-3, of_rank_0 = 0.5e-3, at_work = 50e-3;
@@ -588,7 +589,7 @@ static double longest_wait(const struct sweep *sweep)
 static void run_loop(struct sweep *sweep)
 {
     double interval = 0;
-    struct countdown looks = countdown_start(INFINITY);
+    struct countdown gaps = countdown_start(INFINITY); /* finds suspensions of the job */
     if (!sweep->signalled)
         sweep->rank_0 = countdown_start(long_patience);
     while (!executor_stopped(sweep->executor) ||
@@ -597,10 +598,10 @@ static void run_loop(struct sweep *sweep)
         if (signals_caught)
             take_signal(sweep);
         watch_rank_0(sweep);
-        countdown_over(&looks);
-        if (sweep->dispatcher && looks.missed > 0)
-            dispatcher_suspended(sweep->dispatcher, looks.missed);
-        looks.missed = 0;
+        countdown_over(&gaps);
+        if (sweep->dispatcher && gaps.missed > 0)
+            dispatcher_suspended(sweep->dispatcher, gaps.missed);
+        gaps.missed = 0;
         if (sweep->dispatcher)
             dispatcher_time(sweep->dispatcher, clock_monotonic());
         executor_step(sweep->executor);
@@ -632,7 +633,7 @@ static bool wait_for_ranks(struct sweep *sweep)
     return !sweep->abandoned;
 }
 
-/* Returns the outcome of the loop. */
+/* Releases what only the loop needs, and returns its outcome. */
 static enum status end_loop(struct sweep *sweep, struct error *error)
 {
     char absent[800];

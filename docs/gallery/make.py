@@ -38,8 +38,8 @@ PLANE = f"{PAPER} --labels conv2d-filters --where pass=forward layout=nhwc cache
 PAGE = """# Gallery
 
 `docs/gallery/make.py` draws these figures from the result files of `tests/data/`. Figures 1 to 10 have the axes,
-joins, boxes and passes of the paper's figures, with flushed caches. Bytes are counted in device memory; results that
-stay in L2 are not counted. [findings](../findings.md) and [frameworks](../frameworks.md) test the paper's claims.
+lines, boxes and passes of the paper's figures, with flushed caches. Bytes are those of device memory, without results
+that stay in L2. [findings](../findings.md) and [frameworks](../frameworks.md) test the paper's claims.
 
 {table}
 """
@@ -50,9 +50,9 @@ BESIDE = {
     "figure3c": ("TensorFlow 1: tensor units only at larger batches", "tensor units at each batch"),
     "figure4": ("intensity rises, except in PyTorch", "rises in PyTorch, too"),
     "figure5": ("compute-bound at 512 filters", "nearest to the balance at 256"),
-    "figure6": ("PyTorch keeps its FLOP/s in fp32", "they fall from 7 on"),
-    "figure7": ("same bytes, fewer FLOPs with the stride", "the same, and fewer bytes"),
-    "figure8": ("drops without tensor units", "PyTorch and JAX drop at 3, with tensor units"),
+    "figure6": ("PyTorch keeps its FLOP/s in fp32", "its FLOP/s fall from kernel size 7 on"),
+    "figure7": ("same bytes, fewer FLOPs with the stride", "fewer FLOPs and fewer bytes"),
+    "figure8": ("FLOP/s drop where tensor units are not used", "PyTorch and JAX drop at stride 3, with tensor units"),
     "figure9": ("in the box, same time", "in the box; PyTorch waits for its host"),
     "figure10": ("in the box, same intensity", "in the box; JAX alone launches kernels for each step"),
 }
@@ -128,24 +128,24 @@ FIGURES = [
         "LSTM by sequence, forward",
         *("four", "lstm", "sequence", "forward", "fp16,fp32"),
     ),
-    ("levels", "Every memory level, the levels of a row joined", f"classic {FILTERS} --level all"),
+    ("levels", "All memory levels, with a line through the levels of a row", f"classic {FILTERS} --level all"),
     ("counted", "Counted against modelled", f"counted {PAPER} --labels conv2d-filters --where {ONE} --width page"),
     ("waves", "Waves and tail of the kernels", f"waves {FILTERS} precision=fp32"),
     ("parts", "Parts of the time of the guide's operations", f"parts {PARTS}"),
     (
         "network",
-        "ResNet-50, batch 16: its layers, and the time of all of them",
+        "ResNet-50, batch 16: its layers, and their total time",
         "network tests/data/resnet50_h200.nc --labels resnet50 --width page",
     ),
     ("kernels", "Kernels on the Roofline", f"kernels {FILTERS} precision=fp32"),
     (
         "training",
-        "A training step by hand and by the library, beside work that is known",
+        "A training step by hand and by the library, beside known work",
         f"classic {TRAINING} {STEP} --level all",
     ),
     (
         "devices",
-        "The same on a GPU and on a core of a CPU",
+        "A training step on a GPU and on a core of a CPU",
         f"classic {TRAINING} {CORE} {STEP} --width page",
     ),
     (
@@ -153,9 +153,9 @@ FIGURES = [
         "Convolutions by hand beside the library's",
         f"classic {BY_HAND} --labels default stages points --where precision=fp16 --series implementation --level l2",
     ),
-    ("energy", "Energy of a FLOP, measured and by the energy roofs", f"energy {ENERGY} --labels products"),
+    ("energy", "Energy of a FLOP: measured, and at the energy roofs", f"energy {ENERGY} --labels products"),
     ("roofs", "Roofs of a GPU against theory", f"roofs {PAPER}"),
-    ("map", "Eight GPUs, each roof against the median", f"map {EIGHT} --width page"),
+    ("map", "Eight GPUs: each roof against its median", f"map {EIGHT} --width page"),
     (
         "strip",
         "Four GPUs on the same configurations",

@@ -35,10 +35,9 @@ static void dataset_check(struct dataset *set, const char *place, int code)
     snprintf(set->place, sizeof set->place, "%s", place);
 }
 
-/* Initialises the libraries by creating a file without name or content. */
 void dataset_prepare(void)
 {
-    int id;
+    int id; /* of a file in memory: the first file initialises the libraries */
     if (nc_create("nameless", NC_NETCDF4 | NC_DISKLESS, &id) == NC_NOERR)
         nc_abort(id);
 }
@@ -117,9 +116,8 @@ static void define_storage(struct dataset *set, const char *name, int variable, 
 }
 
 /* Sets netCDF's default fill values. xarray reads them as NaN; NaN cannot be the fill value,
- * because NCO and CDO cannot skip it. Texts have no fill value, since every text is written. With a
- * fill value HDF5 stored and freed a text for each row, which took most of the time of a large
- * file. */
+ * because NCO and CDO cannot skip it. Texts need no fill value, since every text is written. With
+ * one, HDF5 stored and freed a text for each row, which took most of the time of a large file. */
 static void define_fill(struct dataset *set, const char *name, int variable, nc_type type)
 {
     const double fill_double = NC_FILL_DOUBLE;
@@ -334,7 +332,7 @@ static void column_put(struct dataset *set, const struct column *column, size_t 
     free(data);
 }
 
-/* Notes the variable in `found` if a row has a value. */
+/* Adds the variable to `found` if a row has a value. */
 static void column_look(struct dataset *set, const struct column *column, size_t count,
                         const void *const *rows)
 {

@@ -36,12 +36,12 @@ enum dimension {
 struct column {
     struct field field; /* field.name is owned and is the name of the variable */
     int variable;       /* netCDF's id; -1: the file lacks the variable */
-    int group;          /* number chosen by the caller; dataset_put writes a whole group */
+    int group;          /* the caller's number; dataset_put writes all columns of a group */
 };
 
 struct dataset {
-    size_t lengths[DIM_COUNT]; /* set by the caller; 0: the file lacks it, except DIM_CONFIG */
-    json_t *found;             /* owned by the caller: {name of a variable with a value: true} */
+    size_t lengths[DIM_COUNT]; /* of dimensions, set by the caller; 0: no such, except DIM_CONFIG */
+    json_t *found;             /* {name of a variable with a value: true}; the caller owns it */
     bool open;
     int id;
     int dimensions[DIM_COUNT];
@@ -73,8 +73,8 @@ void *dataset_allocate(struct dataset *set, size_t count, size_t size);
 void dataset_attribute(struct dataset *set, int variable, const char *name, const char *text);
 
 /* Defines a variable for a field, in a group. Its name is `prefix` and the field's name. The file
- * gets the variable if `found` has it or the field is PRESENT_ALWAYS, and only after
- * dataset_create. Integers without units are indices: they are never missing and have no fill
+ * gets the variable if dataset_create has opened it, and if `found` has the variable or the field
+ * is PRESENT_ALWAYS. Integers without units are indices: they are never missing and have no fill
  * value. */
 void dataset_define_field(struct dataset *set, const struct field *field, const char *prefix,
                           enum dimension dimension, int group);
@@ -87,6 +87,6 @@ void dataset_list_field(const struct field *field, const char *prefix, enum dime
 void dataset_attribute_integer(struct dataset *set, const char *name, int value);
 
 /* Writes `count` rows of a group's variables, from row `first` on. rows[i] is the struct of row
- * first + i. If a field has a value but no variable, adds the name to `found`. */
+ * first + i. Adds a variable that the file lacks to `found` if a row has a value for it. */
 void dataset_put(struct dataset *set, int group, size_t first, size_t count,
                  const void *const *rows);

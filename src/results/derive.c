@@ -145,10 +145,10 @@ static double rate_of(const double vector[PRECISION_COUNT], const double tensor[
     return (unit == UNIT_VECTOR ? vector : tensor)[precision];
 }
 
-/* s-1, the roof of a unit at the row's own clock. The measurement of a roof loads the device longer
- * than a short row, so power and heat cause different clocks, but not different FLOPs per cycle.
- * The result is the FLOPs per cycle of the device's best roof times the clock that was counted in
- * the row. If either is missing, the result is the roof as measured. */
+/* Returns the roof of a unit at the row's own clock, s-1. The measurement of a roof loads the
+ * device longer than a short row, so power and heat cause different clocks, but not different FLOPs
+ * per cycle. The result is the FLOPs per cycle of the device's best roof times the clock that was
+ * counted in the row. If either is missing, the result is the roof as measured. */
 static double peak_of(const struct record *record, const struct device *device, int64_t unit,
                       enum precision precision)
 {
@@ -157,7 +157,7 @@ static double peak_of(const struct record *record, const struct device *device, 
     return isnan(own) ? rate_of(device->peak_vector, device->peak_tensor, unit, precision) : own;
 }
 
-/* FLOPs per joule beyond the constant power. */
+/* Returns FLOPs per joule; the constant power does not count. */
 static double yield_of(const struct record *record, const struct device *device, int64_t unit,
                        enum precision precision)
 {
@@ -169,8 +169,8 @@ static double yield_of(const struct record *record, const struct device *device,
 typedef double unit_rate(const struct record *record, const struct device *device, int64_t unit,
                          enum precision precision);
 
-/* Cost (s or J) of `flops`, a part of the row's FLOPs. If the rate is unknown, the cost is 0 for a
- * part below 1 % of all FLOPs, and NaN for a larger part. */
+/* Returns the cost (s or J) of `part`, a part of the row's FLOPs. If the rate is unknown, the cost
+ * is 0 for a part below 1 % of all FLOPs, and NaN for a larger part. */
 static double part_cost(double part, double rate, double all)
 {
     const double negligible = 0.01;
@@ -179,7 +179,7 @@ static double part_cost(double part, double rate, double all)
     return isnan(rate) && part < negligible * all ? 0 : part / rate;
 }
 
-/* Cost in s or J: FLOPs / rate, summed over a unit's precisions. int8 operations are no FLOPs. */
+/* Returns the cost (s or J) of a unit's FLOPs in all precisions. int8 operations are no FLOPs. */
 static double parts_cost(const double parts[PRECISION_COUNT], enum unit unit,
                          const struct record *record, const struct device *device, double flops,
                          unit_rate *rate)
@@ -200,8 +200,8 @@ struct units_cost {
     double vector, tensor;
 };
 
-/* Costs of all units, in s or J. Without counts for each unit, record->unit does all FLOPs, in the
- * configured precision. */
+/* Returns the cost (s or J) of each unit's FLOPs. If FLOPs were not counted by unit, record->unit
+ * is taken to do all of them, in the configured precision. */
 static struct units_cost units_cost(const struct record *record, const struct device *device,
                                     double flops, unit_rate *rate)
 {
@@ -216,14 +216,14 @@ static struct units_cost units_cost(const struct record *record, const struct de
         parts_cost(record->flops_tensor, UNIT_TENSOR, record, device, flops, rate)};
 }
 
-/* s, time of an iteration without the timer's own time. Programs have no timer. */
+/* Returns the time of an iteration without the timer's own time, s. Programs have no timer. */
 static double own_time(const struct record *record)
 {
     const double timer = record->timer_overhead / number_of(record->sample_iterations);
     return isnan(timer) ? record->time_median : record->time_median - timer;
 }
 
-/* s, time of the unit that needs longest, since the units work at the same time. */
+/* Returns the time of the unit that needs longest, s: the units work at the same time. */
 static double units_derive(const struct record *record, const struct device *device, double flops,
                            struct derived *derived)
 {
@@ -272,16 +272,16 @@ static struct traffic traffic_of(const struct record *record, int own, int level
     return (struct traffic){record->bytes_written[level] + dirty, counted + dirty};
 }
 
-/* s that the traffic takes at the level's roof. */
+/* Returns the time that the traffic takes at the level's roof, s. */
 static double level_time(const struct device *device, int level, struct traffic traffic)
 {
     return traffic.all / device_mix_bandwidth(device, level, traffic.written / traffic.all);
 }
 
-/* The level from which modelled bytes come if the cache is hot: the nearest that holds the
- * footprint. The cores of a CPU split the tensors, so their caches hold the tensors together. On a
- * GPU only the last cache can hold them, because blocks move between multiprocessors. LEVEL_COUNT:
- * unknown. */
+/* Returns the level from which modelled bytes come if the cache is hot: the nearest level that
+ * holds the footprint. The cores of a CPU divide the tensors, so all caches of a level hold them
+ * together. On a GPU only the last cache can, because blocks move between multiprocessors.
+ * LEVEL_COUNT: unknown. */
 static int nearest_level(const struct record *record, const struct device *device)
 {
     const struct device_kind *kind = device_kind_find(device->kind);
@@ -300,9 +300,8 @@ static int nearest_level(const struct record *record, const struct device *devic
     return known ? LEVEL_DRAM : LEVEL_COUNT;
 }
 
-/* The level of the bandwidth roof; LEVEL_COUNT: unknown. With counted bytes it is the level that
- * needs longest, which gives the lowest bandwidth roof. If no level has a roof, it is device
- * memory. */
+/* Returns the level of the bandwidth roof; LEVEL_COUNT: unknown. With counted bytes this is the
+ * level that needs longest for its bytes, or device memory if no level has a roof. */
 static int roof_level(const struct record *record, const struct device *device)
 {
     int slowest = LEVEL_DRAM;
@@ -321,8 +320,9 @@ static int roof_level(const struct record *record, const struct device *device)
     return slowest;
 }
 
-/* s from one empty kernel to the next, a mean over the launches of the row. A replayed row launches
- * all kernels by a graph; for a program the trace has the number of kernels launched by graphs. */
+/* Returns the time from one empty kernel to the next, s, as a mean over the row's launches. A
+ * replayed row launches all kernels by a graph; for a program the trace has the number of kernels
+ * launched by graphs. */
 static double launch_overhead(const struct record *record, const struct device *device)
 {
     const bool replayed = record->config.workload && config_replayed(&record->config);
@@ -367,12 +367,13 @@ static void roofline_derive(const struct record *record, const struct device *de
 
 /* ---- shares of the time, and the limiter ---- */
 
-/* Shares, 0 to 1. compute, bandwidth: time of FLOPs and of bytes at their roofs, and gap: time
- * without kernels, all of the row's time. few_blocks: time of kernels with too few blocks, of the
- * time of all kernels. running: on CPUs, of the cores' time. */
+/* Shares, 0 to 1. */
 struct shares {
-    double compute, bandwidth, gap, few_blocks, running;
-    enum limiter idle, rest; /* limiters for the gap or the rest as largest part */
+    double compute, bandwidth; /* time of FLOPs, of bytes at their roofs, in the row's time */
+    double gap;                /* time without kernels, in the row's time */
+    double few_blocks;         /* kernels with too few blocks, in the time of all kernels */
+    double running;            /* time in which threads run, in the cores' time; CPUs only */
+    enum limiter idle, rest;   /* the limiter if the gap, or the rest, is the largest part */
 };
 
 /* ---- why a kernel reaches no roof ---- */
@@ -432,7 +433,7 @@ static void append(char *text, size_t size, const char *separator, const char *f
 #define WORD(cause, word) append((cause)->words, sizeof(cause)->words, ", ", "%s", word)
 #define WHY(cause, ...)   append((cause)->why, sizeof(cause)->why, "; ", __VA_ARGS__)
 
-/* fmax ignores NaN. */
+/* Returns the largest known activity; NaN: none is known. */
 static double largest(const double *activity, int first, int end)
 {
     double found = NAN;
@@ -450,8 +451,8 @@ static void units_say(const double *activity, double most, struct cause *cause)
         }
 }
 
-/* Adds "1 block on a multiprocessor at a time (registers, shared memory)" if the threads of these
- * blocks fill less than half of the multiprocessor. */
+/* Adds "1 block on a multiprocessor at a time (registers, shared memory)" if the threads of the
+ * blocks that fit fill less than half of a multiprocessor. */
 static void occupancy_say(const struct kernel *kernel, const struct device *device,
                           struct cause *cause)
 {
@@ -511,8 +512,8 @@ static void cause_of_kernel(const struct kernel *kernel, const struct device *de
     snprintf(text, CAUSE_TEXT, "%s: %s", cause.words, cause.why);
 }
 
-/* Writes why a record's longest kernel reaches no roof, with its share of the time of all kernels:
- * "WORDS: TEXT". The words are verdicts, separated by ", ":
+/* Writes "WORDS: TEXT": why a record's longest kernel reaches no roof, and the kernel's share of
+ * the time of all kernels. The words are verdicts, separated by ", ":
  *
  * - names of units (activity_name) that are at least 60 % busy: the busiest unit, and units within
  *   5 points of it;
@@ -543,12 +544,12 @@ static void cause_write(const struct record *record, const struct device *device
 
 /* ---- the limiter ---- */
 
-/* A roof is the limit if the work at the roof fills this share of the time; as `busy`. */
+/* A roof is the limit if the work at this roof takes at least this share of the row's time. */
 static const double at_roof = 0.6;
 
-/* Whether the shares decide the limiter. A gap above one half is the largest part, whatever the
- * unknown parts are. Compute and bandwidth overlap in time, so neither decides if the other is
- * unknown, unless the threads run too little to reach a roof. */
+/* Whether the known shares decide the limiter. A gap above one half is always the largest part.
+ * Compute and bandwidth overlap in time, so neither decides if the other is unknown, unless the
+ * threads run too little to reach a roof. */
 static bool is_decided(const struct shares *shares)
 {
     const double half = 0.5;
@@ -558,8 +559,8 @@ static bool is_decided(const struct shares *shares)
            shares->running < at_roof;
 }
 
-/* A roof is the limit if its share is at least at_roof; or, if no limiter is known for the rest, if
- * its share is the largest. fmax ignores NaN. */
+/* A roof is the limiter if its share is at least at_roof. If the limiter of the rest is unknown, a
+ * roof with the largest share is the limiter, too. fmax ignores NaN. */
 static enum limiter limiter_of(const struct shares *shares)
 {
     double compute = fmax(shares->compute, 0), bandwidth = fmax(shares->bandwidth, 0);
@@ -588,10 +589,10 @@ static void evidence_write(const struct shares *shares, const char *level, struc
         texts[0], level, texts[1], texts[2], texts[3]);
 }
 
-/* The gap is the time without kernels. On CPUs it is the traced time minus the kernels in it, since
- * tracing does not change the work. On accelerators it is the time of a timed iteration minus the
- * traced kernels: gaps between iterations are not in the trace of one iteration, and the traced run
- * can take a little longer than the timed one. */
+/* The gap is the time without kernels. On CPUs it is the traced time minus the time of kernels in
+ * the trace, since tracing does not change the work. On accelerators it is the time of a timed
+ * iteration minus the time of the traced kernels: the trace of one iteration lacks the gaps between
+ * iterations, and the traced run can take a little longer than the timed one. */
 static void limiter_derive(const struct record *record, const struct device *device, int level,
                            double compute_time, struct derived *derived)
 {
@@ -628,9 +629,9 @@ static void limiter_derive(const struct record *record, const struct device *dev
 
 /* ---- energy ---- */
 
-/* J that the bytes take at the energy roofs. The energy roof of a level includes all nearer levels,
- * so each byte counts once, at the farthest level that it reaches. A level with unknown traffic
- * adds nothing. */
+/* Returns the energy of the bytes at the energy roofs, J. The energy roof of a level includes all
+ * nearer levels, so each byte counts once, at the farthest level that it reaches. A level with
+ * unknown traffic adds nothing. */
 static double bytes_energy(const struct record *record, const struct device *device, int own)
 {
     double energy = 0, farther = NAN;

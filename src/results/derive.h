@@ -12,31 +12,32 @@
  * kernels, or the rest, in which kernels run below their roofs. (The paper's bound, roofline.h,
  * is the lowest roof instead.) */
 enum limiter {
-    LIMITER_COMPUTE,   /* a roof: the FLOPs take longer than the bytes */
-    LIMITER_BANDWIDTH, /* a roof: the bytes take longer than the FLOPs */
+    LIMITER_COMPUTE,   /* the compute roof: the FLOPs take longer than the bytes */
+    LIMITER_BANDWIDTH, /* the bandwidth roof: the bytes take longer than the FLOPs */
     LIMITER_LATENCY,   /* the rest, mostly in kernels with too few blocks */
     LIMITER_KERNEL,    /* the rest, mostly in kernels with enough blocks */
     LIMITER_OVERHEAD,  /* the gap, although all launches were enqueued in advance */
     LIMITER_HOST,      /* the gap, and the device waited for the host during samples */
-    LIMITER_UNKNOWN,   /* a part that may be the largest is unknown, or the rest is the largest and
-                          has no trace */
+    LIMITER_UNKNOWN,   /* a part that may be the largest is unknown, or the rest is the largest part
+                          and no trace shows its blocks */
     LIMITER_GAPS       /* the gap; whether the device waited for the host is unknown */
 };
 extern const char *const limiter_name[]; /* "compute", ..., "gaps", NULL */
 
 enum { LIMITER_TEXT = 256 };
 
-/* Derived values of one row. A value is missing if one of its inputs is missing. */
 enum { CAUSE_TEXT = 768 };
+
+/* Derived values of one row. A value is missing if one of its inputs is missing. */
 struct derived {
-    double sm_clock;           /* s-1 */
-    char roof_memory_level[8]; /* level of the bandwidth roof; "": unknown */
-    double arithmetic_intensity[LEVEL_COUNT];
+    double sm_clock;                          /* s-1 */
+    char roof_memory_level[8];                /* level of the bandwidth roof; "": unknown */
+    double arithmetic_intensity[LEVEL_COUNT]; /* FLOPs per byte */
     double performance;             /* FLOPs per second: counted FLOPs, or else modelled ones */
     double roof_fraction;           /* fraction of the roof, 0 to 1 */
     double compute_roof;            /* s-1, the roofline's P, at the row's own clock */
     double bandwidth_roof;          /* byte s-1, the roofline's W, for the row's reads and writes */
-    double overhead_time;           /* s */
+    double overhead_time;           /* s; launch overhead of one iteration */
     int64_t paper_bound;            /* enum roofline_bound */
     double gap_time;                /* s in which no kernel runs, without the timer's own time */
     double level_time[LEVEL_COUNT]; /* s that the level's bytes take at the level's roof */
@@ -69,7 +70,7 @@ enum { TIME_MARKS = 9 };
  * mark. */
 enum { TIME_PREEMPTED = 'p' };
 void time_marks(const struct record *record, char marks[TIME_MARKS]);
-/* Adds or removes the mark of a noisy time, once further rounds are known. */
+/* Adds or removes the mark 'n' by the record's confidence interval. */
 void time_mark_noise(const struct record *record, char marks[TIME_MARKS]);
 /* Returns the meaning of a mark; NULL for another letter. */
 const char *time_mark_text(char mark);

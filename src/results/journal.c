@@ -3,10 +3,10 @@
  * Set-up: journal_open locks the file and copies its content, up to COPY_BYTES, into an anonymous
  * file. A reader needs no set-up.
  * Failure: lines that cannot be written whole or cannot be synced are cut off. If other processes
- * change or remove the file, its content is saved under a spare name and the sweep ends. Readers
- * report the numbers of damaged lines, or skip these lines (journal_salvage). Cost: one write for
- * each line, one fdatasync for each journal_sync. A reader decodes and checks each record once and
- * keeps only its struct row in memory; the record remains in the file. */
+ * change or remove the file, the journal goes on in a copy under a spare name, and the sweep ends.
+ * Readers report the numbers of damaged lines, or skip these lines (journal_salvage).
+ * Cost: one write for each line, one fdatasync for each journal_sync. A reader decodes and checks
+ * each record once and keeps only its struct row in memory; the record remains in the file. */
 #include "results/journal.h"
 
 #include <errno.h>
@@ -80,13 +80,13 @@ struct journal {
     int fd;
     int copy; /* descriptor of the copy, an anonymous file; -1: no copy */
     char path[LINK_TARGET];
-    struct error moved; /* reason for a new name; "": not moved */
+    struct error moved; /* why the journal has a new name; "": it has its own */
     off_t synced;       /* bytes before this offset are durable */
     off_t end;          /* offset of the end of the last whole line */
     bool torn;          /* the file has bytes after `end`, which must be cut off */
 };
 
-/* Other processes may cut or overwrite the open file. Up to this size a copy can replace it. */
+/* Journals up to this size have a copy, because other processes may cut or overwrite the file. */
 enum { COPY_BYTES = 256 << 20 };
 
 static enum status system_error(struct error *error, const char *path, const char *what)
@@ -94,7 +94,7 @@ static enum status system_error(struct error *error, const char *path, const cha
     return error_set(error, STATUS_SYSTEM, "%s: cannot %s: %s", path, what, strerror(errno));
 }
 
-/* s. Processes of a killed job may hold the lock of its journal for a moment. */
+/* s; processes of a killed job may hold the lock of its journal for a moment. */
 static const double lock_timeout = 10;
 
 static bool lock_within(int fd, double seconds)
@@ -148,13 +148,13 @@ static enum status find_end(int fd, const char *path, off_t *end, struct error *
     return STATUS_OK;
 }
 
-/* True if new lines follow the present content of the file. */
+/* True if new lines follow the content of an existing file. */
 static bool is_resumed(enum journal_mode mode)
 {
     return mode != JOURNAL_CREATE && mode != JOURNAL_REPLACE;
 }
 
-/* Refuses journals of other users, who could change the rows later. */
+/* What to do if the journal belongs to another user, who could change the rows later. */
 static const char *const owner_advice[] = {
     [JOURNAL_RESUME] = ": --resume --any-owner trusts its rows",
     [JOURNAL_REPLACE] = ", who could change its rows: remove it, or choose another --output",
@@ -181,8 +181,8 @@ static enum status open_file(const char *path, enum journal_mode mode, int *fd, 
         return STATUS_OK;
     if (errno == EEXIST)
         return error_set(error, STATUS_USAGE,
-                         "%s: another job has begun it at the same time; wait for its end, or "
-                         "choose another output",
+                         "%s: another job has begun this file; wait for its end, or choose "
+                         "another output",
                          path);
     if (errno == ENOENT && is_resumed(mode))
         return error_set(error, STATUS_USAGE,
@@ -191,7 +191,7 @@ static enum status open_file(const char *path, enum journal_mode mode, int *fd, 
     return system_error(error, path, mode == JOURNAL_CREATE ? "create" : "open");
 }
 
-/* An anonymous file in TMPDIR or /tmp, or in memory. */
+/* Opens an anonymous file in TMPDIR or /tmp, or else in memory. */
 static int anonymous_file(void)
 {
     const char *folder = getenv("TMPDIR");
@@ -199,7 +199,7 @@ static int anonymous_file(void)
     return fd < 0 ? memfd_create("journal", MFD_CLOEXEC) : fd;
 }
 
-/* Unless `good`, closes the copy; the journal goes on without it. */
+/* Closes the copy unless `good`; the journal then goes on without a copy. */
 static void keep_copy(struct journal *journal, bool good)
 {
     if (good || journal->copy < 0)
@@ -246,7 +246,7 @@ void journal_close(struct journal *journal)
     free(journal);
 }
 
-/* Removes a partial line, since the next line would continue it and be lost. */
+/* Cuts off a partial line, which the next line would otherwise continue. */
 static void truncate_to(struct journal *journal, off_t end)
 {
     journal->end = end;
@@ -255,8 +255,8 @@ static void truncate_to(struct journal *journal, off_t end)
                                              lseek(journal->copy, end, SEEK_SET) == end));
 }
 
-/* Continues in a new file after other processes changed or replaced this one. `whole`: the content
- * comes from the open file, which is intact; otherwise it comes from the copy. */
+/* Continues in a new file after other processes changed or replaced the journal. The new file gets
+ * the content of the open file if that is `whole`, or else the content of the copy. */
 static enum status move(struct journal *journal, bool whole, const char *what, struct error *error)
 {
     char name[LINK_TARGET];
@@ -272,7 +272,7 @@ static enum status move(struct journal *journal, bool whole, const char *what, s
     off_t length = from < 0 ? 0 : journal->end;
     if (fd < 0 || !file_copy(from, fd, length) || fcntl(fd, F_SETFL, O_APPEND) != 0 ||
         fdatasync(fd) != 0 || folder_sync(name, error)) {
-        error_set(error, STATUS_SYSTEM, "%.800s %s, and another file cannot be written: %s",
+        error_set(error, STATUS_SYSTEM, "%.800s %s, and no other file can be written: %s",
                   journal->path, what, strerror(errno));
         if (fd >= 0) {
             unlink(name);
@@ -294,7 +294,7 @@ static enum status move(struct journal *journal, bool whole, const char *what, s
 }
 
 /* STATUS_SYSTEM: other processes changed or replaced the file; *error has the new name, or the
- * reason why there is none. */
+ * reason why no new file could be written. */
 static enum status check_path(struct journal *journal, struct error *error)
 {
     struct stat own, named;
@@ -334,7 +334,7 @@ const char *journal_path(const struct journal *journal)
 static enum status write_error(const struct journal *journal, struct error *error)
 {
     return error_set(error, STATUS_SYSTEM,
-                     "%s: cannot write: %s; --resume goes on with what it holds", journal->path,
+                     "%s: cannot write: %s; --resume goes on with the rows in it", journal->path,
                      strerror(errno));
 }
 
@@ -415,12 +415,12 @@ struct reader {
     struct journal_damage damage;
     struct error first; /* first damage, or reason why the file is unusable */
     size_t good;        /* number of valid lines */
-    off_t start;        /* offset of the start of the line */
-    size_t line;        /* number of the line, from 1 */
-    struct place entry; /* place of the line's entry */
+    off_t start;        /* offset of the present line */
+    size_t line;        /* number of the present line, from 1 */
+    struct place entry; /* place of the present line's entry */
     bool begins_as_journal;
-    bool unusable;        /* newer format, or a line without end */
-    struct record record; /* content of the last record line */
+    bool unusable;        /* newer format, or a line longer than JOURNAL_LINE_BYTES */
+    struct record record; /* memory for the entries of records */
 };
 
 static enum status add_session(struct reader *reader, struct json_text entry, struct error *error)
@@ -505,7 +505,7 @@ static void line_take(struct reader *reader, const char *line, size_t length)
         reader->unusable = true;
         error_set(&reader->first, STATUS_SYSTEM,
                   "a line of more than %d bytes, which no journal of roofsweep has; delete the "
-                  "line, and --resume measures again what is then missing",
+                  "line, and --resume measures the missing rows again",
                   JOURNAL_LINE_BYTES);
         return;
     }
@@ -535,8 +535,8 @@ static enum status check_file(const struct reader *reader, const char *path, str
     }
     if (reader->good == 0 && reader->line > 0 && !reader->begins_as_journal)
         return error_set(error, STATUS_SYSTEM,
-                         "%s:1: no line of a roofsweep journal, nor is any other of this file; "
-                         "name the file OUTPUT.journal that a sweep wrote",
+                         "%s:1: this file has no line of a roofsweep journal; name the file "
+                         "OUTPUT.journal that a sweep wrote",
                          path);
     return STATUS_OK;
 }
@@ -621,8 +621,8 @@ enum status journal_read(const char *path, struct results **results, bool *torn,
     journal_damage_format(&reader.damage, lines);
     return error_set(
         error, STATUS_SYSTEM,
-        "%s:%zu: %s (damaged: %s); delete what is damaged, and --resume measures again "
-        "what is then missing; --gather with --skip-damaged keeps the rest",
+        "%s:%zu: %s (damaged: %s); delete these lines, and --resume measures the missing "
+        "rows again; or --gather --skip-damaged keeps all other rows",
         path, reader.damage.first[0], reader.first.text, lines);
 }
 
@@ -634,6 +634,6 @@ void journal_warn_left_out(const char *path, bool torn, const struct results *re
     if (results->without_device > 0)
         log_print(log, LOG_WARNING,
                   "%s: %zu rows are left out, because no line describes their device '%s'; "
-                  "--resume measures again what is then missing",
+                  "--resume measures them again",
                   path, results->without_device, results->missing_key);
 }

@@ -4,7 +4,7 @@
  *
  *   {"xxh3":"<16 hex digits>","kind":"record","entry":{...}}
  *
- * The checksum (XXH3, 64 bit) covers the bytes from the kind to the end without the final brace.
+ * The checksum (XXH3, 64 bit) covers the bytes from the kind up to the final brace.
  * The entry of a record is the worker's text, completed by record_complete. A round is the record
  * of a later round of a row; versions without rounds refuse the kind. A kill may leave a torn last
  * line: readers drop it with a warning, and the next append cuts it off.
@@ -26,16 +26,15 @@ enum { JOURNAL_FORMAT = 1 };
 struct journal;
 
 /* JOURNAL_CREATE refuses an existing file; the other modes need an existing file. The first append
- * cuts off a torn line, and with JOURNAL_REPLACE all content. JOURNAL_RESUME waits 10 s for another
- * job to end; so does JOURNAL_ADOPT. JOURNAL_RESUME and JOURNAL_REPLACE refuse files of other
+ * cuts off a torn line, and with JOURNAL_REPLACE all content. JOURNAL_RESUME and JOURNAL_ADOPT wait
+ * up to 10 s for another job to end. JOURNAL_RESUME and JOURNAL_REPLACE refuse files of other
  * users. STATUS_USAGE: the file is refused, missing or in use. */
 enum journal_mode { JOURNAL_CREATE, JOURNAL_RESUME, JOURNAL_ADOPT, JOURNAL_REPLACE };
 enum status journal_open(const char *path, enum journal_mode mode, struct journal **journal,
                          struct error *error);
 
 /* Appends a line, and owns the reference to `entry`. Cuts off a line that cannot be written whole.
- * If the machine fails before journal_sync, the line may be lost; if only the process ends, it is
- * not. */
+ * The line is lost only if the machine fails before journal_sync. */
 enum status journal_append(struct journal *journal, const char *kind, json_t *entry,
                            struct error *error);
 /* Appends an entry that is JSON text, unchanged. */
@@ -49,7 +48,7 @@ enum status journal_sync(struct journal *journal, struct error *error);
  * function returns STATUS_SYSTEM, with the new name or the reason in *error. */
 enum status journal_check_path(struct journal *journal, struct error *error);
 const char *journal_path(const struct journal *journal); /* current name, valid while open */
-/* Sets the name of a file with the same content that others cannot change, or of the open file if
+/* Sets the path of the journal's copy, which other processes cannot change, or of the open file if
  * the journal is too large for a copy. Valid while open. */
 enum { JOURNAL_SOURCE = 32 };
 void journal_source(const struct journal *journal, char source[JOURNAL_SOURCE]);
@@ -68,9 +67,9 @@ bool journal_recognised(const char *path);
 
 /* Lines with a wrong checksum or an invalid entry. */
 struct journal_damage {
-    bool torn;    /* the last line is incomplete; `count` does not include it */
-    size_t count; /* number of lines */
-    size_t first[8];
+    bool torn;       /* the last line is incomplete; `count` does not include it */
+    size_t count;    /* number of damaged lines */
+    size_t first[8]; /* numbers of the first damaged lines, from 1 */
 };
 
 /* "line 3", or "lines 3, 7 and 12 more". */
@@ -87,6 +86,6 @@ enum status journal_salvage(const char *path, struct results **results,
 enum status journal_read(const char *path, struct results **results, bool *torn,
                          struct error *error);
 
-/* Warns of a torn last line, and of records whose device the journal lacks. */
+/* Warns of a torn last line, and of rows whose device the journal lacks. */
 void journal_warn_left_out(const char *path, bool torn, const struct results *results,
                            const struct log *log);

@@ -25,8 +25,7 @@ const struct field node_fields[] = {
     {0},
 };
 
-/* Adds a value to a list with commas, once. Drops values without room. A value may be a part of
- * another one, as "H200" of "H200 NVL". */
+/* Adds a value to a list "H200 NVL, H200" unless the list has it or has no room for it. */
 static void add_text(char *list, size_t size, const char *value)
 {
     const size_t used = strlen(list), length = strlen(value);
@@ -41,7 +40,7 @@ static void add_text(char *list, size_t size, const char *value)
         snprintf(list + used, size - used, "%s%s", used ? ", " : "", value);
 }
 
-/* Highest roof of a level, or of a precision and unit, under one condition; NaN: none. */
+/* Returns the highest roof of a level, or of a precision and unit, under a condition; NaN: none. */
 static double best_of(const struct device *device, enum roof_condition condition,
                       enum roof_measure measure, int of, enum unit unit)
 {
@@ -85,7 +84,7 @@ static void add_device(struct node_summary *node, const struct device *device)
     }
 }
 
-/* Key of a device: session and rank. */
+/* A device's key is SESSION/RANK. */
 static bool same_session(const struct device *a, const struct device *b)
 {
     const char *end = strrchr(a->key, '/');

@@ -16,7 +16,7 @@ static bool exists(const char *path)
     return lstat(path, &unused) == 0;
 }
 
-/* A missing file is no error here; if its folder is missing, check_output reports that. */
+/* A missing file is no error; check_output reports a missing folder. */
 static enum status check_file(const char *path, struct error *error)
 {
     struct stat file;
@@ -35,7 +35,7 @@ static enum status refuse(const char *path, struct error *error)
     return error_append(error, STATUS_USAGE, "; --output names another");
 }
 
-/* Follows links: the folder of the target must be writable. */
+/* The folder of the file must be writable; for a link, the folder of its target. */
 static enum status check_output(const char *path, struct error *error)
 {
     struct target target;
@@ -63,7 +63,7 @@ static enum status check_journal(const char *path, bool overwrite, struct error 
     TRY(check_file(path, error));
     if (overwrite && stat(path, &file) == 0 && file.st_size > 0 && !journal_recognised(path))
         return error_set(error, STATUS_USAGE,
-                         "%s is no journal of roofsweep, but has the name of one; move it, or "
+                         "%s is no journal of roofsweep, but has a journal's name; move it, or "
                          "choose another --output",
                          path);
     return STATUS_OK;
@@ -156,7 +156,7 @@ enum status outputs_check(const struct outputs *outputs, struct error *error)
                          netcdf ? "" : " (an unfinished sweep)");
     if (outputs->resume && netcdf && !journal)
         return error_set(error, STATUS_USAGE,
-                         "cannot resume %s: its journal %s is gone; --overwrite measures all anew",
+                         "cannot resume %s: its journal %s is gone; --overwrite begins again",
                          outputs->netcdf, outputs->journal);
     return staged_file_try(outputs->netcdf, error) ? refuse(outputs->netcdf, error) : STATUS_OK;
 }

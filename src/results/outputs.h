@@ -19,21 +19,21 @@ struct outputs {
     bool any_owner; /* with resume: accepts a journal of another user */
 };
 
-/* The journal of an earlier result: PATH.journal if PATH is a result file or ends in ".nc",
- * otherwise PATH itself. */
+/* Sets `journal` to the journal of an earlier result: PATH.journal if PATH is a result file or ends
+ * in ".nc", otherwise PATH itself. */
 void outputs_journal_of(const char *path, char journal[OUTPUTS_JOURNAL]);
 
-/* Names the files, and notes which file has the output's name. STATUS_USAGE: name too long. */
+/* Sets the files' names, and device and inode of an existing file. STATUS_USAGE: name too long. */
 enum status outputs_name(const char *path, bool resume, bool overwrite, struct outputs *outputs,
                          struct error *error);
 
 /* Checks both files before the first measurement, and changes none. STATUS_USAGE: a file exists
  * without resume or overwrite, or is no regular file; OUTPUT is a journal, or OUTPUT.journal is
- * none; or no file can be published in the folder, which is tried. */
+ * none; or a trial shows that the folder takes no new file. */
 enum status outputs_check(const struct outputs *outputs, struct error *error);
 
-/* Checks that the sweep will not replace `input`, also through a link; otherwise STATUS_USAGE.
- * `what` names the input in the message: "the manifest". */
+/* STATUS_USAGE: the sweep would replace `input`, perhaps through a link. `what` names the input in
+ * the message: "the manifest". */
 enum status outputs_check_input(const struct outputs *outputs, const char *input, const char *what,
                                 struct error *error);
 

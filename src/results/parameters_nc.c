@@ -16,11 +16,11 @@ struct cell {
 struct parameters {
     struct dataset *set;
     int group;
-    bool *used;                          /* owned; for each workload: the file has rows of it */
-    const struct parameter **parameters; /* owned; the first workload's parameter of each name */
-    bool *requested; /* owned; for each parameter: the variable is requested_NAME */
-    size_t count;    /* number of parameters, whose cells come first in a row */
-    char **axes;     /* owned: names of programs' axes, each with a text variable axis_NAME */
+    bool *used;                          /* owned; by workload: the file has rows of the workload */
+    const struct parameter **parameters; /* owned; for each name that of the first workload */
+    bool *requested;                     /* owned; by parameter: the variable is requested_NAME */
+    size_t count;                        /* number of parameters, whose cells come first in a row */
+    char **axes; /* owned: names of programs' axes, each with a text variable axis_NAME */
     size_t axis_count;
 };
 
@@ -31,7 +31,7 @@ static bool row_is_of(const struct row *row, const struct workload *workload)
            row->configuration[length] == ' ';
 }
 
-/* Consecutive rows mostly have one workload, so each search begins at the workload found last. */
+/* Neighbouring rows mostly have one workload, so each search begins at the last row's workload. */
 static void workloads_mark(struct parameters *p, const struct results *results)
 {
     size_t count = 0, last = 0;
@@ -74,8 +74,8 @@ static void axes_list(struct parameters *p, const struct results *results)
                     axis_note(p, name);
 }
 
-/* Whether a row sets the parameter. A number gets no variable if all rows have its default. A later
- * parameter gets a variable only if a row names it. */
+/* Whether a row of the workload needs the parameter's variable. A number needs none if all rows
+ * have its default. A later parameter (parameter.h) needs one only if a row names it. */
 static bool is_named(const struct workload *workload, const char *name,
                      const struct results *results)
 {
@@ -95,7 +95,7 @@ static bool is_named(const struct workload *workload, const char *name,
     return named;
 }
 
-/* Whether a parameter gets a variable; it also gets one if its name is an axis of a program. */
+/* Whether a parameter gets a variable: a workload needs it, or it is an axis of a program. */
 static bool is_wanted(const struct parameters *p, const char *name, const struct results *results)
 {
     for (size_t i = 0; p->used && workloads[i]; ++i)
@@ -131,8 +131,8 @@ static void meaning_print(const struct parameters *p, const char *name, FILE *st
     }
 }
 
-/* If records have a field with the parameter's name, it has the value that was really used, and the
- * parameter's variable is requested_NAME. */
+/* If records have a field with the parameter's name, the field has the value that was really used.
+ * The parameter's variable is then requested_NAME. Returns whether that is so. */
 static bool variable_define(const struct parameters *p, const struct parameter *parameter,
                             const char *suffix, enum field_type type, size_t offset)
 {
@@ -194,7 +194,7 @@ static void parameter_add(struct parameters *p, const struct parameter *paramete
     if (parameter->kind == PARAMETER_INTEGER) {
         variable_define(p, parameter, "", FIELD_INTEGER, first);
     } else if (parameter->kind == PARAMETER_STEP) {
-        /* Height and width mostly agree, so most files have one variable for both. */
+        /* Height and width are mostly equal, so most files have one variable for both. */
         variable_define(p, parameter, "", FIELD_INTEGER, first);
         if (is_rectangular(parameter, results))
             variable_define(p, parameter, "_width", FIELD_INTEGER, second);

@@ -60,7 +60,7 @@ static enum status write_file(const struct results *results, const struct public
 {
     const char *journal = publication->journal;
     if (results->row_count == 0 && results->device_count == 0)
-        return error_set(error, STATUS_SYSTEM, "%s: nothing in there yet", journal);
+        return error_set(error, STATUS_SYSTEM, "%s: it has no rows and no devices yet", journal);
     snprintf(written, LINK_TARGET, "%s", netcdf);
     enum status status =
         results_nc_write(results, netcdf, publication->overwrite ? NULL : written, error);
@@ -68,7 +68,7 @@ static enum status write_file(const struct results *results, const struct public
                         access(netcdf, F_OK) == 0 ? " with --overwrite" : "");
 }
 
-/* STATUS_FAILED if rows failed; *error says where the reasons are. */
+/* STATUS_FAILED: rows failed. */
 static enum status judge(const struct summary *summary, const char *netcdf, struct error *error)
 {
     size_t failed = summary->rows[RECORD_FAILED];
@@ -77,12 +77,11 @@ static enum status judge(const struct summary *summary, const char *netcdf, stru
         return STATUS_OK;
     return error_set(
         error, STATUS_FAILED,
-        "%zu of %zu rows failed: the reasons stand in the table, and in the variable error "
-        "of %s",
-        failed, rows, netcdf);
+        "%zu of %zu rows failed: the table, and the variable error of %s, have the reasons", failed,
+        rows, netcdf);
 }
 
-/* The plan of a session's manifest; NULL if this version rejects the manifest. */
+/* Returns the plan of a session's manifest; NULL: this version rejects the manifest. */
 static struct plan *plan_of(const struct session *session)
 {
     struct manifest *manifest = NULL;
@@ -97,8 +96,8 @@ static struct plan *plan_of(const struct session *session)
     return plan;
 }
 
-/* Sorts by `plan`; if `plan` is NULL, by the plan of the last session, if it has one. Plans of
- * earlier sessions give the list entries of rows that `plan` lacks. */
+/* Sorts by `plan`, or, if `plan` is NULL, by the plan of the last session. Rows that this plan
+ * lacks get their list entries from the plans of earlier sessions. */
 static enum status sort(struct results *results, const struct plan *plan, struct error *error)
 {
     size_t session = results->session_count;

@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "manifest/plan.h"
 
-/* The results of a run in numbers. */
+/* Numbers of the results of a run. */
 struct summary {
     size_t rows[3]; /* number of rows for each enum record_status */
     size_t devices, roofs;
@@ -22,21 +22,21 @@ enum { SUMMARY_TEXT = 4400 };
 void summary_format(const struct summary *summary, int status, double seconds,
                     char text[SUMMARY_TEXT]);
 
-/* The caller owns the data behind the pointers. */
+/* Input and options of publication_make. The caller owns the data behind the pointers. */
 struct publication {
     const char *journal;
-    const char *source;         /* the file to read; NULL: `journal` */
-    const struct plan *plan;    /* NULL: the plan of the last session's manifest */
-    const char *netcdf;         /* path of the file; NULL: the journal's path without ".journal" */
-    bool json;                  /* format of the table on standard output */
-    bool overwrite;             /* replaces an existing NetCDF file */
+    const char *source;      /* file that is read in place of `journal`; NULL: `journal` itself */
+    const struct plan *plan; /* NULL: the plan of the last session's manifest */
+    const char *netcdf;      /* path of the file; NULL: the journal's path without ".journal" */
+    bool json;               /* format of the table on standard output */
+    bool overwrite;          /* replaces an existing NetCDF file */
     struct wait_limit patience; /* limit of waits for readers of the table */
     bool skip_damaged;          /* leaves out damaged lines of the journal, and reports them */
 };
 
 /* Sets *summary as soon as the file exists. STATUS_FAILED: configurations failed; the file exists.
- * STATUS_SYSTEM: the journal cannot be read; the file or the report cannot be written; lines were
- * left out; or the file got another name, because another process created a file with the name. */
+ * STATUS_SYSTEM: the journal cannot be read; the file or the report cannot be written; damaged
+ * lines were left out; or another process had created the file, so it got another name. */
 enum status publication_make(const struct publication *publication, const struct log *log,
                              struct summary *summary, struct error *error);
 

@@ -26,9 +26,9 @@ enum { CELL = 64, LINES_MAX = 200, NAME_WIDTH_MAX = 100, DEVICES_MAX = 200, REAS
 struct line {
     const char *name;
     struct record record;
-    struct device blank;
+    struct device blank; /* device of a row whose device is unknown */
     const struct device *device;
-    int64_t index; /* index of the device; -1: unknown */
+    int64_t index; /* index of the device in results; -1: unknown */
     struct derived derived;
     bool measured;
     double intensity; /* FLOPs per byte at the level of the bandwidth roof; NaN unless measured */
@@ -89,7 +89,7 @@ static const char *number_text(double value, const char *format, char text[CELL]
     return isnan(value) ? "-" : text;
 }
 
-/* In a narrow terminal the name has its own line. A still narrower one has no column `bound`. */
+/* In a narrow terminal names have lines of their own. Still narrower, column `bound` is absent. */
 static void cells_print(const char *const cells[], struct room room, FILE *stream)
 {
     enum { BOUND = 6, OTHERS = 85 }; /* index of `bound`; width of all columns but the name */
@@ -137,7 +137,7 @@ static void text_print(const struct results *results, int terminal, FILE *stream
     static const char *const units[] = {"", "", "", "%", "", "FLOP/byte", "", "", "", "%"};
     const bool colour = colour_wanted(terminal);
     struct winsize size = {0};
-    ioctl(terminal, TIOCGWINSZ, &size); /* without a terminal it stays 0 */
+    ioctl(terminal, TIOCGWINSZ, &size); /* without a terminal the size stays 0 */
     const struct room room = {name_width(results), size.ws_col ? size.ws_col : INT_MAX};
     const size_t count = results->row_count, shown = count < LINES_MAX ? count : LINES_MAX;
     bool above = false, lacking[LEVEL_COUNT] = {false};
@@ -169,7 +169,7 @@ static void text_print(const struct results *results, int terminal, FILE *stream
             utf8_print(
                 stream,
                 "no roof of %s was measured: rows at that level have no share of a roof; add "
-                "%s to memory of [peaks]\n",
+                "%s to the key memory of [peaks]\n",
                 memory_level_name[level], memory_level_name[level]);
     if (above)
         fputs("of roof above 100 %: fewer FLOPs than modelled, bytes from a nearer memory, or a "
@@ -243,8 +243,7 @@ static void counts_print(const struct results *results, FILE *stream)
     fputc('\n', stream);
 }
 
-/* Prints for each mark its meaning, the first row with the mark, and the number of other rows with
- * the mark. */
+/* Prints the meaning of each mark, with its first row and the number of other rows. */
 static void marks_print(const struct results *results, FILE *stream)
 {
     size_t counts[128] = {0}, first[128] = {0};
@@ -279,8 +278,7 @@ static void disturbance_print(const struct results *results, FILE *stream)
                    (long long)results->devices[at].processors, results->devices[at].hostname);
 }
 
-/* Prints why rows have this status: for each reason the first row, and the number of other rows
- * with the same reason. */
+/* Prints each reason of a status, with its first row and the number of other rows. */
 static void reasons_print(const struct results *results, enum record_status status, FILE *stream)
 {
     struct {

@@ -1,5 +1,5 @@
 /* The report at the end of a run. The text is for people: a line for each row of the file, the
- * reasons why rows have no time, and the roofs of the devices. JSON is for programs: all rows in SI
+ * reasons why rows have no time, and the devices. JSON is for programs: all rows in SI
  * units, with null for missing values. roofsweep-post writes CSV and Markdown. */
 #pragma once
 

@@ -12,13 +12,13 @@
 #include "model/device_kind.h"
 #include "model/naming.h"
 
-/* Each struct results is the first member of this struct, which has indices for look-ups. */
+/* Results with the data that only this file uses. */
 struct indexed_results {
-    struct results results; /* must be the first member */
+    struct results results; /* first, so that a struct results is cast to its indexed_results */
     json_t *devices;        /* {device key: index of the device} */
     json_t *rows;           /* {identity of a row: index of the row} */
-    char *journal;          /* file name; NULL: none */
-    int fd;
+    char *journal;          /* name of the journal that results_fetch reads; NULL: none */
+    int fd;                 /* descriptor of the journal; -1: none */
 };
 
 static enum status no_memory(struct error *error)
@@ -87,7 +87,7 @@ static void row_clear(struct row *row)
     *row = (struct row){.texts = NULL};
 }
 
-/* Makes room for the round, counted from 0, and sets it. */
+/* Sets a round, counted from 0. Earlier rounds that are missing get no time. */
 static enum status round_set(struct row *row, size_t round, const struct record *record,
                              struct error *error)
 {
@@ -106,8 +106,7 @@ static enum status round_set(struct row *row, size_t round, const struct record 
     return STATUS_OK;
 }
 
-/* Sets median, interval and output_hash of a row with two or more rounds; any other row keeps its
- * own. */
+/* Sets median, interval and output_hash if the row has two or more timed rounds. */
 static enum status rounds_into_record(const struct row *row, struct record *record,
                                       struct error *error)
 {
@@ -203,7 +202,7 @@ void results_destroy(struct results *results)
     free(owner);
 }
 
-/* Returns the index of an identity; a new identity gets index `count`. -1: no memory. */
+/* Returns the index of a row or device; a new `identity` gets index `count`. -1: no memory. */
 static int64_t index_row(json_t *index, const char *identity, size_t count)
 {
     const json_t *row = json_object_get(index, identity);
@@ -241,9 +240,9 @@ enum status results_add_device(struct results *results, const struct device *dev
     return STATUS_OK;
 }
 
-/* Returns the index of the row of this configuration and device; row_count: no such row, which is
- * then added to the index if `add`; -1: no memory. Devices are compared by host and UUID, because
- * each session gives a device another key. */
+/* Returns the index of the row of this configuration and device; -1: no memory. A new row has the
+ * index row_count, and with `add` enters owner->rows. Devices are compared by host and UUID,
+ * because each session gives a device another key. */
 static int64_t row_place(const struct indexed_results *owner, const char *config_hash,
                          const char *device_key, bool add)
 {
@@ -323,8 +322,7 @@ static void clocks_set(struct results *results)
     }
 }
 
-/* Drops rows whose device is unknown. Rows that failed because no rank had a device have no device
- * key; these are kept. */
+/* Rows without a device key failed because no rank had a device; these rows are kept. */
 void results_finish(struct results *results)
 {
     struct indexed_results *owner = (struct indexed_results *)results;
@@ -396,8 +394,8 @@ static int compare_devices(const void *a, const void *b)
     return strverscmp(x->key, y->key);
 }
 
-/* If sessions describe a device several times, keeps its entries with rows, or else its last entry.
- * Without memory all entries are kept. */
+/* If sessions describe a device several times, keeps the descriptions with rows, or else the last
+ * one. Without memory all remain. */
 static void leave_out_repeated(struct results *results)
 {
     size_t count = results->device_count, kept = 0;

@@ -37,7 +37,7 @@ struct session {
 json_t *session_encode(const struct session *session);
 void session_clear(struct session *session); /* frees manifest_text */
 
-/* Where the JSON text of a record is in the journal. */
+/* Place of a record's JSON text in the journal. */
 struct place {
     off_t start;   /* offset in bytes */
     size_t length; /* number of bytes */
@@ -46,11 +46,13 @@ struct place {
 
 /* A round of a row. */
 struct round {
-    bool there;         /* the journal has it */
-    double time, start; /* s, median; s since 1970-01-01T00:00:00Z; NaN: not measured */
-    char output_hash[17];
+    bool there;           /* the journal has the round */
+    double time;          /* s, median; NaN: not measured */
+    double start;         /* s since 1970-01-01T00:00:00Z; NaN: not measured */
+    char output_hash[17]; /* as in struct record */
 };
 
+/* A configuration on a device. */
 struct row {
     char *texts;   /* owned; holds configuration, label, device_key and error */
     char *name;    /* owned, see naming.h; set by results_sort */
@@ -66,12 +68,12 @@ struct row {
     double end_time;         /* s since 1970-01-01T00:00:00Z; missing: NaN */
     double wall_time;        /* s */
     double sm_clock_free;    /* s-1, read before the samples; missing: NaN */
-    double host_load;        /* missing: NaN */
+    double host_load;        /* load average of the host; missing: NaN */
     char marks[TIME_MARKS];  /* see time_marks */
     size_t kernels, samples; /* numbers of kernels and of samples */
-    struct round *rounds;    /* owned; the first is the row's record */
+    struct round *rounds;    /* owned; rounds[0] is the row's own record */
     size_t round_count;      /* 0: the row is not measured */
-    struct place place;
+    struct place place;      /* place of the row's record */
 };
 
 struct results {
@@ -83,14 +85,14 @@ struct results {
     size_t row_count;
     size_t unplanned;      /* number of rows that results_sort left out; they follow the others */
     size_t without_device; /* number of rows that results_finish left out */
-    char missing_key[sizeof((struct device *)0)->key]; /* unknown device of one of these rows */
+    char missing_key[sizeof((struct device *)0)->key]; /* device key of one row without_device */
 };
 
 struct results *results_create(void);          /* NULL: no memory */
 void results_destroy(struct results *results); /* takes NULL */
 
 /* A later record of a configuration and device replaces the earlier one. The record of a later
- * round adds its time to its row, and is ignored without the row. */
+ * round adds its time to the row; without a row it is ignored. */
 enum status results_add_session(struct results *results, struct json_text session,
                                 struct error *error);
 enum status results_add_device(struct results *results, const struct device *device,
@@ -103,31 +105,31 @@ enum status results_add_record(struct results *results, const struct record *rec
  * sm_clock_free of the devices. */
 void results_finish(struct results *results);
 
-/* Sets the journal that results_fetch reads, and its name for errors. Owns `fd` from then on. */
+/* Sets the journal that results_fetch reads: its name, for errors, and `fd`, which results owns. */
 enum status results_attach(struct results *results, const char *journal, int fd,
                            struct error *error);
 
-/* Reads and parses the row's record from the journal, at each call; the caller clears the record.
- * Sets time_median to the median of several rounds, with the interval of stats_rounds.
- * STATUS_SYSTEM: the line cannot be read, or is no valid record. */
+/* Reads and parses the row's record from the journal; the caller clears the record. Sets
+ * time_median to the median of several rounds, with the interval of stats_rounds. STATUS_SYSTEM:
+ * the line cannot be read, or is no valid record. */
 enum status results_fetch(const struct results *results, const struct row *row,
                           struct record *record, struct error *error);
 
-/* Sets `listed` and `count` of the plan's rows that lack them. Returns the number of rows that
- * still lack them; -1: no memory. Call before results_sort. */
+/* Sets `listed` and `count` of rows that the plan has and whose `listed` is NULL. Returns the
+ * number of rows whose `listed` remains NULL; -1: no memory. Call before results_sort. */
 ssize_t results_list(struct results *results, const struct plan *plan);
 
 /* Names and sorts the results for files and tables. Devices are sorted by session and rank. Rows
  * are sorted by their place in the plan; rows that the plan lacks follow, by label and
- * configuration (numbers in these texts compare as numbers); rows of one place are sorted by
- * device. Leaves out rows that the plan lacks and that were not measured. If several sessions
- * describe a device, keeps its entries with rows, or else its last entry. If `plan` is NULL, all
- * rows have the same place. STATUS_SYSTEM: no memory. */
+ * configuration (numbers in texts compare as numbers). Rows of one place are sorted by device.
+ * Leaves out rows that the plan lacks and that were not measured. If several sessions describe a
+ * device, keeps the descriptions with rows, or else the last one. If `plan` is NULL, all rows have
+ * the same place. STATUS_SYSTEM: no memory. */
 enum status results_sort(struct results *results, const struct plan *plan, struct error *error);
 
-/* Finds the entry with the most roofs for this device under the same conditions (UUID, driver and
- * power cap): a session may have been interrupted before it measured all roofs. The latest of equal
- * entries counts. NULL: no entry has roofs. */
+/* Returns the description of this device (UUID, driver and power cap) with the most roofs: a
+ * session may have been interrupted before it measured all roofs. The latest of several counts.
+ * NULL: no description has roofs. */
 const struct device *results_roofs(const struct results *results, const struct device *device);
 
 /* Returns the index of a key in devices, or -1. */

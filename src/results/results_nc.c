@@ -2,8 +2,8 @@
  *
  * Tables of fields describe all variables (`groups`); dataset.c makes variables of a table.
  * Variables without a value in any row are left out. At first only the first rows decide this:
- * `look` reads them and notes variables with a value. If a later row has a value for a variable
- * that was left out, the file is built again. Rows are written in batches of BATCH_ROWS, and each
+ * `look` reads them and notes variables with a value. If a later row has a value for an absent
+ * variable, the file is built again. Rows are written in batches of BATCH_ROWS, and each
  * build fetches each record from the journal once, so memory does not grow with the number of rows.
  *
  * The file is built in the output's folder without a name (staged_file.h) and gets its name at the
@@ -45,9 +45,9 @@
 #define TEXT(of_name, what)  ONE(.name = of_name, .type = FIELD_TEXT, .long_name = what)
 #define INDEX(of_name, what) ONE(.name = of_name, .type = FIELD_INTEGER, .long_name = what)
 
-/* The rounds of a row; missing for a row with a single round. */
+/* The rounds of a row; NaN for a row with a single round. */
 struct rounds {
-    double round_time[ROUNDS_MAX], round_start[ROUNDS_MAX];
+    double round_time[ROUNDS_MAX], round_start[ROUNDS_MAX]; /* s; start: after the first round's */
 };
 
 /* Groups of variables that are written together, from one struct for each row. */
@@ -141,7 +141,7 @@ static const struct {
     [PARAMETERS] = {NULL, "", DIM_CONFIG}, /* parameters_nc.h defines them, depending on the rows */
     [CONFIG_DEVICE] = {INDEX("config_device", "row's device: index, -1 if it reached none"), "",
                        DIM_CONFIG},
-    /* Tools that join files row by row lose the table of devices. */
+    /* Each row has its UUID, because tools that join files row by row lose the table of devices. */
     [ROW_DEVICES] = {(const struct field[]){
                          FIELD(struct device, uuid, FIELD_TEXT, NULL, "UUID of the device", ALWAYS),
                          {0}},
@@ -310,8 +310,8 @@ static void globals_write(struct dataset *set, const struct results *results)
 
 /* ---- the rows ---- */
 
-/* Largest numbers of rows and kernels in memory at a time; BATCH_KERNELS has room for the kernels
- * of any row. A chunk of the file also has BATCH_ROWS rows, so that whole chunks are written. */
+/* Largest numbers of rows and kernels in memory at a time; the kernels of any row fit. A chunk of
+ * the file also has BATCH_ROWS rows, so that whole chunks are written. */
 enum { BATCH_ROWS = 1024, BATCH_KERNELS = 4 * RECORD_KERNELS_MAX };
 
 /* A file that is being written. */
@@ -319,7 +319,7 @@ struct writer {
     const struct results *results;
     struct dataset set;
     struct parameters *parameters;
-    struct device blank_device; /* device of rows without a device */
+    struct device blank_device; /* stands for the device of rows without a device */
     struct node_summary *nodes; /* owned */
     int64_t *node_of;           /* owned: index of each device's node */
     size_t kernels, roofs;      /* numbers of kernels and roofs in the whole file */
@@ -337,9 +337,9 @@ struct writer {
     /* Kernels of the batch. */
     int64_t *kernel_rows; /* index of the kernel's row in the file */
     struct derived_kernel *shapes;
-    const void **rows; /* argument of dataset_put: structs of rows or kernels */
-    bool unreadable;
-    struct error error; /* if unreadable: why a record cannot be read */
+    const void **rows;  /* argument of dataset_put: structs of rows or kernels */
+    bool unreadable;    /* a record of the journal cannot be read */
+    struct error error; /* the reason, if unreadable */
 };
 
 static void lengths_set(struct writer *w)
@@ -463,7 +463,7 @@ static void devices_put(struct writer *w)
     free(devices);
 }
 
-/* Dimensions without rows get one row without values, see writer_init. */
+/* Dimensions without rows get one row without values, see lengths_set. */
 static void blanks_put(struct writer *w)
 {
     const int64_t none = -1;
@@ -701,7 +701,7 @@ static enum status look(const struct results *results, json_t *found, struct err
     return writer_end(&w, error);
 }
 
-/* The draft has a name only while netCDF opens it. */
+/* Writes the draft, which has a name only while netCDF opens it. */
 static enum status fill(struct staged_file *draft, const struct results *results, json_t *found,
                         struct error *error)
 {
@@ -715,13 +715,14 @@ static enum status fill(struct staged_file *draft, const struct results *results
     return writer_end(&w, error);
 }
 
+/* Outcome of `fill`. */
 struct fill_report {
     enum status status;
     struct error error;
 };
 
-/* Calls `fill` in a process of its own, because nc_close crashes where the system cannot close the
- * file. The process sends a report, then `found` as JSON. */
+/* Calls `fill` in a process of its own, because nc_close crashes if the system cannot close the
+ * file. The process sends its report, then `found` as JSON. */
 static enum status fill_apart(struct staged_file *draft, const struct results *results,
                               json_t *found, struct error *error)
 {
@@ -752,7 +753,7 @@ static enum status fill_apart(struct staged_file *draft, const struct results *r
     staged_file_hide(draft);
     if (!now)
         return error_set(error, STATUS_SYSTEM,
-                         "netCDF cannot write the file, as memory, a write or a close failed: %s",
+                         "netCDF cannot write the file: memory, a write or a close failed: %s",
                          pid < 0              ? strerror(errno)
                          : WIFSIGNALED(state) ? strsignal(WTERMSIG(state))
                                               : strerror(WEXITSTATUS(state)));
@@ -763,8 +764,8 @@ static enum status fill_apart(struct staged_file *draft, const struct results *r
     return report.status;
 }
 
-/* Builds the file. Builds it again if a row had a value for a variable that was left out. HDF5
- * reports a full disk as "HDF error", so the real reason comes from the draft. */
+/* Builds the file, and builds it again if a row had a value for an absent variable. HDF5 reports a
+ * full disk as "HDF error", so the real reason comes from the draft. */
 static enum status build(struct staged_file *draft, const struct results *results, json_t *found,
                          const char *output, struct error *error)
 {
@@ -788,8 +789,8 @@ void results_nc_prepare(void)
 }
 
 /* HDF5 allocates and frees two zeroed buffers of 1 MiB for each write of texts. If the C library
- * returns them to the system, the system zeroes their pages each time, which took a third of the
- * whole time. So freed buffers are kept in the process. */
+ * returned them to the system, the system would zero their pages each time, which took a third of
+ * the whole time. So the process keeps freed buffers. */
 static void keep_buffers(void)
 {
 #ifdef M_MMAP_THRESHOLD

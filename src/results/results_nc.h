@@ -1,9 +1,5 @@
 /* Writes results as one netCDF-4 file (CF-1.11, ACDD-1.3) without groups; tests/data/golden.cdl
- * shows its layout.
- *
- * The dimensions are config (unlimited), kernel (kernel_config is an index into config), device,
- * precision, memory_level, sample. The variables come from the field tables of record.h, and from
- * the parameters of workload.h. */
+ * shows its layout. Variables come from tables of fields and from the parameters of workloads. */
 #pragma once
 
 #include <stdio.h>
@@ -21,9 +17,9 @@ enum { RESULTS_NC_VERSION = 3 };
 void results_nc_prepare(void);
 
 /* Writes `path`; the file is complete or absent. If `published` is NULL, replaces an existing file,
- * also the target of a link. Otherwise keeps an existing file and sets *published to the name of
- * the new file (staged_file.h). Leaves out variables that have no value in any row, device or roof,
- * unless they are PRESENT_ALWAYS. A process of its own writes the file, as netCDF can crash. */
+ * or the target of a link. Otherwise keeps an existing file and sets *published to the name of the
+ * new file (staged_file.h). Leaves out variables that have no value in any row, device or roof,
+ * unless they are PRESENT_ALWAYS. A child process writes the file, because netCDF can crash. */
 enum status results_nc_write(const struct results *results, const char *path,
                              char published[LINK_TARGET], struct error *error);
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* The part of the time to which each reason of stalls belongs. */
+/* The part of the time to which each reason of a stall belongs. */
 static const enum time_part part_of[ACTIVITY_WAITS] = {
     [ACTIVITY_STALL_BARRIER] = TIME_BARRIER,
     [ACTIVITY_STALL_BRANCH_RESOLVING] = TIME_INSTRUCTION_FETCH,
@@ -34,8 +34,9 @@ static double active_share(const struct kernel *kernel)
 /* How the kernels of a row divide the time in which at least one of them runs. Each member is a
  * factor for a part of a kernel's own time. */
 struct division {
-    double elapsed, active; /* for the whole time; for the time in which the kernel is active */
-    double idle;            /* for the time in which the kernel is not active */
+    double elapsed; /* factor for the kernel's whole time */
+    double active;  /* factor for the time in which its multiprocessors have a block */
+    double idle;    /* factor for the rest of its time */
 };
 
 /* The times of overlapping kernels add up to more than `busy`, because each kernel is stretched by
@@ -91,9 +92,9 @@ static void kernel_add(const struct kernel *kernel, struct division by,
             parts[part_of[i]] += (active - issuing) * kernel->activity[i] / waits;
 }
 
-/* Divides the time in which regions of a CPU run. The shares are those of the timing loop, hence of
- * the mean. The median is shorter than the mean: the difference is taken first from the time off
- * the processor, then from the idle time. An unknown wait counts as 0. */
+/* Divides the time in which regions of a CPU run. The record's shares refer to the mean time, which
+ * is longer than the median: the difference is taken first from the time off the processor, then
+ * from the idle time. An unknown wait counts as 0. */
 static void threads_add(const struct record *record, double busy, double roof,
                         double parts[TIME_PART_COUNT])
 {
@@ -132,7 +133,7 @@ static bool is_memory(int unit)
     return unit == ACTIVITY_DRAM || unit == ACTIVITY_L2;
 }
 
-/* Time in which the unit would do its work at its roof. NaN if a kernel's activity is unknown. */
+/* Returns the time in which the unit would do its work at its roof, s; NaN: unknown activity. */
 static double unit_time(const struct record *record, int unit, struct division by)
 {
     double time = 0;
@@ -144,7 +145,7 @@ static double unit_time(const struct record *record, int unit, struct division b
     return time;
 }
 
-/* The busiest unit of a kernel while it is active. *share: of the unit's roof, 0 if unknown. */
+/* Returns the unit that is busiest while the kernel is active. *share: of its roof; 0: unknown. */
 static int kernel_unit(const struct kernel *kernel, double *share)
 {
     int busiest = 0;
@@ -160,11 +161,11 @@ static int kernel_unit(const struct kernel *kernel, double *share)
 /* Possible limits of a row: first the parts of its time, then the units. Shares are times in s. */
 enum { CANDIDATES = TIME_PART_COUNT + ACTIVITY_UNITS };
 
-static const double at_roof = 0.75; /* share of the unit's roof from which it limits a kernel */
+static const double at_roof = 0.75; /* a unit limits a kernel from this share of its roof on */
 
-/* Moves the active time of each kernel with a unit at its roof from the parts to the unit. Issuing
- * is not moved, because it is work. Time without a block is few_blocks or idle_multiprocessors,
- * whichever is more. */
+/* If a kernel has a unit at its roof, moves the kernel's active time from the parts to the unit.
+ * Issuing is work, so it is no candidate. Time without a block counts as few_blocks or as
+ * idle_multiprocessors, whichever is more. */
 static void candidates_find(const struct record *record, struct division by,
                             struct roof_share all[CANDIDATES])
 {

@@ -6,9 +6,9 @@
 #include "model/record.h"
 
 /* Sets the parts of an iteration, in s; their sum is `time`. `gap` is the share of the time without
- * a kernel. All parts are NaN if `gap` is NaN. The time of kernels
- * without activities is the part "inside_kernels". On CPUs `at_roof`, the share of the time that
- * the work takes at its nearest roof, is a part of its own. */
+ * a kernel. All parts are NaN if `gap` is NaN. The time of kernels without activities is the part
+ * "inside_kernels". `at_roof` is the share of the time that the work takes at its nearest roof; on
+ * CPUs this time is a part of its own. */
 void time_parts(const struct record *record, double time, double gap, double at_roof,
                 double parts[TIME_PART_COUNT]);
 

@@ -146,7 +146,7 @@ FOLDER_TEST(test_modes)
     journal_close(open_journal(path, JOURNAL_CREATE));
     assert_int_equal(journal_open(path, JOURNAL_CREATE, &journal, &error), STATUS_USAGE);
     assert_non_null(strstr(error.text, path));
-    assert_non_null(strstr(error.text, "another job has begun it"));
+    assert_non_null(strstr(error.text, "another job has begun this file"));
     assert_int_equal(journal_open("/no/such/folder/j", JOURNAL_CREATE, &journal, &error),
                      STATUS_SYSTEM);
     assert_non_null(strstr(error.text, "/no/such/folder/j"));

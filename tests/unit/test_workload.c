@@ -177,7 +177,7 @@ TEST(impossible_configurations_are_refused)
         {"conv2d pass=backward-filter activation=relu", "is one convolution"},
         {"conv2d fusion=fused", "nothing to fuse"},
         {"conv2d pass=training fusion=separate", "nothing to fuse"},
-        {"conv2d pass=backward bias=yes fusion=fused", "this pass has none"},
+        {"conv2d pass=backward bias=yes fusion=fused", "no forward part"},
         {"conv2d precision=fp8 pass=backward-data", "pass=forward alone"},
         {"conv2d precision=fp8 bias=yes", "pass=forward alone"},
         {"conv2d precision=fp8 layout=nchw", "layout=nhwc"},

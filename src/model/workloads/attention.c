@@ -37,7 +37,7 @@ double attention_scale(const struct attention *s)
     return 1.0 / sqrt((double)s->head_size);
 }
 
-/* Pairs of a query and a key that it sees, in one head. */
+/* Returns the number of pairs of a query and a key that the query sees, in one head. */
 static double pairs(const struct attention *s)
 {
     double queries = (double)s->sequence, keys = (double)s->keys;
@@ -71,7 +71,7 @@ static struct tensors attention_tensors(const struct config *config)
     };
 }
 
-/* Large queries, so that the softmax is far from the mean of all values. */
+/* Large queries, so that the weights of the softmax differ. */
 static int attention_exponent(const struct config *config, enum tensor tensor)
 {
     (void)config;
@@ -118,8 +118,7 @@ static enum status attention_reference(const struct reference_request *request,
     return reference_elements(request, &s, &o, expectation, error);
 }
 
-/* The softmax weights are rounded as well; an implementation in three steps also rounds the
- * scores. */
+/* Implementations round the weights of the softmax, too, and in three steps also the scores. */
 static struct tolerance attention_tolerance(const struct config *config)
 {
     const enum precision precision = config_precision(config);

@@ -180,8 +180,8 @@ static int64_t common_divisor(int64_t a, int64_t b)
 }
 
 /* Counts the pixels of a line of `size` that `out` outputs read. A tap reads every `stride`-th
- * pixel. Tap t reads at an output the pixel that tap t - `period` reads `shift` outputs later, so
- * only the last `shift` pixels of a tap are new. */
+ * pixel. Tap t - `period` reads the pixels of tap t, `shift` outputs later, so only the last
+ * `shift` pixels of tap t are new. */
 static int64_t touched(int64_t size, int64_t out, int64_t kernel, int64_t pad, int64_t stride,
                        int64_t dilation)
 {
@@ -222,7 +222,7 @@ static double taps_met(int64_t size, int64_t out, int64_t kernel, int64_t pad, i
     return count;
 }
 
-/* Elements of w that meet the input, not only padding. */
+/* Returns the number of weights that multiply input, not only padding. */
 static double weights_met(const struct conv2d *s)
 {
     return (double)s->filters * ((double)s->channels / (double)s->groups) *
@@ -242,7 +242,7 @@ static enum status layer_check(const struct conv2d *s, struct error *error)
                          conv2d_pass_words[s->pass]);
     if (s->fusion != FUSION_AUTO && (!layer || !conv2d_parts[s->pass].forward))
         return error_set(error, STATUS_UNSUPPORTED, "fusion %s: %s", fusion_words[s->fusion],
-                         layer ? "the forward part is fused or not, and this pass has none"
+                         layer ? "this pass has no forward part, the only part with fusion"
                                : "there is nothing to fuse without bias and activation");
     return STATUS_OK;
 }
@@ -253,9 +253,9 @@ static enum status low_check(const struct conv2d *s, struct error *error)
     const int64_t multiple = 16;
     if (s->pass != CONV2D_FORWARD || conv2d_has_layer(s))
         return error_set(error, STATUS_UNSUPPORTED,
-                         "fp8 has pass=forward alone, without bias and activation");
+                         "fp8 needs pass=forward without bias and activation");
     if (s->layout == LAYOUT_NCHW || s->groups != 1)
-        return error_set(error, STATUS_UNSUPPORTED, "fp8 has layout=nhwc and groups=1 alone");
+        return error_set(error, STATUS_UNSUPPORTED, "fp8 needs layout=nhwc and groups=1");
     if (s->channels % multiple || s->filters % multiple)
         return error_set(error, STATUS_UNSUPPORTED,
                          "fp8 needs channels and filters in multiples of %lld, not channels=%lld "
@@ -307,7 +307,7 @@ static struct cost conv2d_cost(const struct config *config)
     /* Only a forward pass has a result that is wider than the factors. */
     double wider = (double)precision_result(s.precision)->bytes / element;
     double beside = ws * w + ys * y * wider + bs * (double)s.filters;
-    /* Gradient and update are of all weights. */
+    /* Gradient and update need all weights. */
     double unread = (parts.forward || parts.data) && !parts.update ? w - weights_met(&s) : 0.0;
     return (struct cost){
         .flops = products * 2.0 * (double)s.batch * (double)s.out_height * (double)s.out_width * w +
@@ -448,7 +448,7 @@ static double y_element(const struct reference_inputs *in, int64_t offset)
     return activation_value(s->shape.activation, z);
 }
 
-/* `other`: the other factor of the gradient's product, x or w, besides dz. */
+/* `other`: the tensor that the gradient multiplies with dz, x or w. */
 static double gradient_element(const struct reference_inputs *in, const struct conv2d *convolution,
                                enum tensor other, int64_t offset)
 {

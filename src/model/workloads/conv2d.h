@@ -6,7 +6,7 @@
 
 extern const struct workload conv2d_workload;
 
-/* LAYOUT_AUTO: the worker takes the faster one, and the record says which. */
+/* LAYOUT_AUTO: the worker chooses the faster layout, and names it in the record. */
 enum layout { LAYOUT_NHWC, LAYOUT_NCHW, LAYOUT_AUTO };
 
 static inline int64_t int64_larger(int64_t a, int64_t b)
@@ -62,7 +62,7 @@ struct conv2d {
     int64_t batch, height, width, channels, filters, kernel_height, kernel_width;
     int64_t stride_height, stride_width, dilation_height, dilation_width, groups;
     int64_t pad_height, pad_width;     /* pixels of zeros above and left of the input */
-    int64_t after_height, after_width; /* below and right of it */
+    int64_t after_height, after_width; /* pixels of zeros below and right of the input */
     int64_t out_height, out_width;
     enum layout layout;
     enum precision precision;
@@ -78,7 +78,7 @@ struct conv2d conv2d_from(const struct config *config);
 int64_t conv2d_outputs_of(int64_t input, int64_t padding, int64_t extent, int64_t stride,
                           int64_t *before, int64_t *after);
 
-/* The shape of one convolution: another pass, without bias and activation. */
+/* Returns the shape with another pass, and without bias and activation. */
 struct conv2d conv2d_bare(const struct conv2d *s, enum conv2d_pass pass);
 
 /* Number of elements of each tensor, and offset of one of them, in elements. `c` of conv2d_w_at
@@ -93,8 +93,8 @@ static inline bool conv2d_has_layer(const struct conv2d *s)       /* bias or act
 }
 /* Whether gradients need the activation's derivative, and so y; dz is then a tensor of its own. */
 bool conv2d_needs_y(const struct conv2d *s);
-/* Elements of x that the pass reads or writes: a 1x1 kernel with stride 2 reads a quarter of them,
- * and backward-data writes all. */
+/* Elements of x that the pass reads or writes: a 1x1 kernel with stride 2 reads a quarter of x,
+ * and backward-data writes all of it. */
 double conv2d_x_touched(const struct conv2d *s);
 static inline int64_t image_at(enum layout layout, int64_t height, int64_t width, int64_t channels,
                                int64_t n, int64_t h, int64_t w, int64_t c)
@@ -121,8 +121,7 @@ static inline int64_t conv2d_y_at(const struct conv2d *s, int64_t n, int64_t h, 
     return image_at(s->layout, s->out_height, s->out_width, s->filters, n, h, w, k);
 }
 
-/* ---- pixels of the output and of the input that a tap of the kernel connects, in one dimension
- * ---- */
+/* ---- outputs and inputs that a tap of the kernel connects, in one dimension ---- */
 
 /* Sets [*begin, *end), which may be empty, to the outputs below `count` with output * stride +
  * offset in [low, high); `offset` is tap * dilation - padding. */

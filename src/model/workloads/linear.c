@@ -60,7 +60,7 @@ static enum status low_check(const struct linear *s, struct error *error)
     const int64_t multiple = 16;
     if (s->pass != LINEAR_FORWARD)
         return error_set(error, STATUS_UNSUPPORTED,
-                         "fp8 has pass=forward alone: backward passes would need transposed copies "
+                         "fp8 needs pass=forward: backward passes would need transposed copies "
                          "of the tensors");
     if (s->inputs % multiple || s->outputs % multiple)
         return error_set(error, STATUS_UNSUPPORTED,
@@ -89,8 +89,7 @@ static struct cost linear_cost(const struct config *config)
 {
     struct linear s = linear_from(config);
     bool bias = s.bias && s.pass != LINEAR_BACKWARD_DATA;
-    /* FLOPs of bias and activation for each element of y, or of the bias' gradient for each of dy.
-     */
+    /* FLOPs for each element of y: bias and activation, or the gradient of the bias. */
     double beside = (bias ? 1.0 : 0.0) + (s.activation != LINEAR_NONE ? 1.0 : 0.0);
     return (struct cost){.flops = (double)s.batch * (double)s.outputs *
                                   (2.0 * (double)s.inputs + beside)};
@@ -113,8 +112,8 @@ static struct tensors linear_tensors(const struct config *config)
     return passes[s.pass];
 }
 
-/* Inputs of a sum are drawn from a range near 1 / sqrt(their number), as networks are initialised:
- * a gelu of far larger numbers would be a relu. Below 2^-6 an e4m3 number loses bits. */
+/* Weights are drawn from a range near 1 / sqrt(inputs), as networks are initialised: of far larger
+ * sums a gelu is a relu. e4m3 numbers below 2^-6 lose bits. */
 static int linear_exponent(const struct config *config, enum tensor tensor)
 {
     struct linear s = linear_from(config);

@@ -53,7 +53,7 @@ static enum status loop_check(const struct config *config, struct error *error)
                          "tf32 is a precision of tensor units, a loop is for the vector units");
     /* Vector units process fp16 and bf16 in pairs; a neighbour's value would be half a pair. */
     if (pairs && config->workload == &shared_loop_workload)
-        return error_set(error, STATUS_UNSUPPORTED, "%s is of fp64 and fp32, not of %s",
+        return error_set(error, STATUS_UNSUPPORTED, "%s needs fp64 or fp32, not %s",
                          config->workload->name, precision_info[precision].name);
     return STATUS_OK;
 }
@@ -96,8 +96,8 @@ static enum status loop_reference(const struct reference_request *request,
 
 /* Each step rounds the value. The value is 0.28 x after an odd number of steps, and 1.26 x after
  * an even number. The last two steps leave an error of 3.6 roundings of the final size, and every
- * two earlier steps leave 0.52 times that. The sum is at most 7.5 roundings, of half a unit in the
- * last place, and half a unit is up to 1.2 times the tolerance of a precision. */
+ * two earlier steps leave 0.52 times that. The sum is at most 7.5 roundings. A rounding is half a
+ * unit in the last place, which is up to 1.2 times the tolerance of a precision. */
 static struct tolerance loop_tolerance(const struct config *config)
 {
     const double most = 9.0 * precision_info[config_precision(config)].tolerance.accurate;

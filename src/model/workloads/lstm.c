@@ -6,7 +6,7 @@
 
 #include "model/reference.h"
 
-/* FLOPs of a unit and step, without products. Forward:
+/* FLOPs of a unit in a step, without matrix products. Forward:
  *   lstm  4: c = f c + i g, h = o tanh(c)
  *   gru   6: n + r q, (1 - z) n + z h
  * Backward, for the gradients of the sums + those of the biases; d is the output's gradient:
@@ -67,7 +67,7 @@ static enum status lstm_check(const struct config *config, struct error *error)
 {
     struct lstm s = lstm_from(config);
     if (s.projection && s.kind != LSTM_LSTM)
-        return error_set(error, STATUS_UNSUPPORTED, "cell %s has no projection: an lstm has",
+        return error_set(error, STATUS_UNSUPPORTED, "cell %s has no projection, only lstm has one",
                          s.cell->name);
     if (s.projection >= s.hidden && s.projection > 0)
         return error_set(error, STATUS_UNSUPPORTED,
@@ -188,8 +188,8 @@ static int lstm_exponent(const struct config *config, enum tensor tensor)
 }
 
 /* Each step rounds the states. fp32 has no other rounding, so its tolerance detects multiplications
- * in a narrower format. A state of relu that is rounded to 0 loses its slope: a few of them change
- * a gradient by several per cent, in bf16 by 3 % for a batch of 16. */
+ * in a narrower format. A state of relu that is rounded to 0 loses its slope: a few such states
+ * change a gradient by several per cent, in bf16 by 3 % for a batch of 16. */
 static struct tolerance lstm_tolerance(const struct config *config)
 {
     const struct lstm s = lstm_from(config);
@@ -200,7 +200,7 @@ static struct tolerance lstm_tolerance(const struct config *config)
                                            : precision_info[s.precision].tolerance;
 }
 
-/* ---- all layers in fp64, from the definition: all results of some samples of the batch ---- */
+/* ---- the reference: some samples of the batch, all layers in fp64 ---- */
 
 #define REAL       double
 #define NAME(name) name
@@ -273,7 +273,7 @@ enum status lstm_network_compute(const struct reference_request *request,
         const double *last = net.y + (s.layers - 1) * y_size;
         if (results->y)
             memcpy(results->y, last, (size_t)y_size * sizeof *last);
-        /* The device decides which units of the last layer are on. */
+        /* The device's output decides which relu units of the last layer are on. */
         for (int64_t i = 0; results->seen && i < y_size; ++i) {
             int64_t cell = i % width / s.hidden * rows + i / width;
             net.units[(s.layers - 1) * cells + cell * s.hidden + i % s.hidden].sums[0] =
@@ -289,9 +289,9 @@ enum status lstm_network_compute(const struct reference_request *request,
     return status;
 }
 
-/* ---- what is compared ---- */
+/* ---- compared elements ---- */
 
-/* Offsets of [sequence][samples][width] in the device's [sequence][batch][width]. */
+/* Sets the offsets of an array [sequence][samples][width] in [sequence][batch][width]. */
 static void sample_offsets(const struct lstm *s, int64_t samples, int64_t width, int64_t *offsets)
 {
     for (int64_t t = 0; t < s->sequence; ++t)

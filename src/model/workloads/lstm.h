@@ -14,8 +14,8 @@ enum lstm_kind { LSTM_LSTM, LSTM_GRU, LSTM_RELU, LSTM_TANH, LSTM_KINDS };
  *   lstm  sums i, f, g, o: c' = s(f) c + s(i) tanh(g), h' = s(o) tanh(c')
  *         (equation (5) of the time-based Roofline paper)
  *   gru   sums z, r, n, q: n lacks the recurrent product, q lacks the input;
- *         h' = (1 - s(z)) tanh(n + s(r) q) + s(z) h   (cuDNN's, PyTorch's; oneDNN's "linear before
- *         reset")
+ *         h' = (1 - s(z)) tanh(n + s(r) q) + s(z) h   (as in cuDNN and PyTorch; oneDNN: "linear
+ *         before reset")
  *   relu, tanh   one sum a: h' = max(a, 0), h' = tanh(a)
  * with s the sigmoid. */
 enum { LSTM_SUMS = 4 };
@@ -24,8 +24,8 @@ struct lstm_cell {
     int gates;                                  /* rows of each matrix for each unit */
     int sums;                                   /* sums of a unit; each has a bias */
     int input[LSTM_SUMS], recurrent[LSTM_SUMS]; /* gate whose row each sum uses; -1: none */
-    int kept;                                   /* values for each unit and step, for backward */
-    double forward_flops, backward_flops;       /* for each unit and step, without products */
+    int kept;                             /* values that forward keeps of each unit and step */
+    double forward_flops, backward_flops; /* for each unit and step, without products */
 };
 extern const struct lstm_cell lstm_cells[LSTM_KINDS];
 
@@ -55,26 +55,27 @@ int64_t lstm_input_width(const struct lstm *s, int64_t layer); /* I(layer) */
 int64_t lstm_x_size(const struct lstm *s);
 int64_t lstm_w_size(const struct lstm *s);
 int64_t lstm_y_size(const struct lstm *s);
-/* Elements of a part of one direction of a layer, and its offset in w. Gates in a matrix, and
- * sums in a bias, lie one after another. */
+/* Number of elements of a part of w in one layer and direction, and the offset of the part in w.
+ * Gates of a matrix, and sums of a bias, lie one after another. */
 int64_t lstm_part_size(const struct lstm *s, int64_t layer, enum lstm_part part);
 int64_t lstm_w_at(const struct lstm *s, int64_t layer, int64_t direction, enum lstm_part part);
 
 /* Results for the first `samples` of the batch in fp64, from the definition. y, dx:
- * [sequence][samples][width]; dw: elements of w's gradient by the output gradients of these samples
- * alone. forward sets y; backward sets y, dx and dw; the caller passes NULL for arrays that it does
+ * [sequence][samples][width]; dw: elements of w's gradient from these samples alone.
+ * forward sets y; backward sets y, dx and dw; the caller passes NULL for arrays that it does
  * not need. */
 struct lstm_results {
     const struct config *config;
     uint64_t seed;
     int64_t samples;
-    /* a y of the device, whose zeros show the units that a relu switched off; NULL: own y */
+    /* a y of the device, whose zeros show the units that a relu switched off; NULL: y of the
+     * reference */
     const double *seen;
     double *y, *dx, *dw;
     int64_t dw_count;          /* number of dw's elements */
-    const int64_t *dw_offsets; /* their places in w; NULL: the first places */
+    const int64_t *dw_offsets; /* their offsets in w; NULL: 0, 1, ... */
 };
 
-/* Computes *results with the tasks of `request`. STATUS_SYSTEM: no memory. */
+/* Computes *results, with tasks that request->loop runs. STATUS_SYSTEM: no memory. */
 enum status lstm_network_compute(const struct reference_request *request,
                                  const struct lstm_results *results, struct error *error);

@@ -2,9 +2,9 @@
  * implementation. It may be included several times. The includer defines REAL, the type of all
  * values, and NAME(x), the name of x for that type.
  *
- * A network holds the first `samples` of a batch. Its tasks are independent of each other within a
- * loop; the loops follow each other. forward sets y and units; backward reads them, and needs the
- * memory of the gradients.
+ * A network holds the first `samples` of a batch. Tasks of one loop are independent of each other;
+ * the loops run one after another. network_forward sets y and units; network_backward reads them,
+ * and needs memory for the gradients.
  *
  * D directions, H hidden, R outputs of a direction. A row is a sample at one time step: the next
  * step of a sample is `samples` rows further on. */
@@ -22,7 +22,7 @@ struct NAME(network) {
     int64_t samples, rows;
     lstm_loop *loop;
     void *argument;            /* argument of `loop` */
-    const REAL *w, *x;         /* [row][features] */
+    const REAL *w, *x;         /* x: [row][features] */
     REAL *y;                   /* [layer][row][D * R] */
     struct NAME(unit) * units; /* [layer][D][row][H] */
     REAL *h;                   /* [layer][D][row][H], before a projection; unused without one */
@@ -48,7 +48,7 @@ struct NAME(layer) {
     REAL *dw[2][LSTM_PARTS];
 };
 
-/* `dw`: the gradients of all layers; NULL: not wanted. */
+/* `dw`: the gradient of all weights; NULL: not wanted. */
 static struct NAME(layer) NAME(layer_of)(const struct NAME(network) * net, int64_t layer, REAL *dw)
 {
     const struct lstm *s = &net->s;
@@ -79,8 +79,8 @@ struct NAME(place) {
     int64_t cell;          /* index into arrays of [direction][row] */
 };
 
-/* The place of task `i` among `width` tasks for each sample and direction. Samples are innermost,
- * so that the weights of a unit stay in the cache. */
+/* Returns the place of task `i`; each sample and direction has `width` tasks. Samples are
+ * innermost, so that the weights of a unit stay in the cache. */
 static struct NAME(place) NAME(place_find)(const struct NAME(layer) * at, int64_t width, int64_t i)
 {
     const struct NAME(network) *net = at->net;
@@ -126,7 +126,7 @@ static REAL *NAME(y_at)(const struct NAME(layer) * at, int64_t direction, int64_
     return at->y + (row * s->directions + direction) * s->output;
 }
 
-/* The state of the unit at the previous step. */
+/* Returns the unit's state at the previous step; 0 before the first. */
 static REAL NAME(state_before)(const struct NAME(layer) * at, struct NAME(place) p)
 {
     const struct NAME(network) *net = at->net;
@@ -136,10 +136,10 @@ static REAL NAME(state_before)(const struct NAME(layer) * at, struct NAME(place)
 
 /* ---- forward ---- */
 
-/* Rows of a task, whose inputs stay in a core's cache while the weights pass by. */
+/* Rows of a sums_task: so few that their inputs stay in a core's cache. */
 enum { NAME(ROWS_BLOCK) = 16 };
 
-/* A task is one unit in one direction: its bias and input products of a block of rows. */
+/* A task sets the sums of a unit in a block of rows to bias plus input products. */
 static void NAME(sums_task)(void *context, int64_t i)
 {
     const struct NAME(layer) *at = context;

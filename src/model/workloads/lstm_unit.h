@@ -45,8 +45,8 @@ UNIT_FUNCTION REAL NAME(unit_forward)(enum lstm_kind kind, struct NAME(unit) * u
     }
 }
 
-/* `d`: the gradient of h. *carried: the gradient of the state from the next step; set to the one
- * for the previous step. Sets the gradients of the sums. */
+/* `d`: the gradient of h. *carried: the part of the state's gradient that comes from the next
+ * step; becomes the part for the previous step. Sets the gradients of the sums. */
 UNIT_FUNCTION void NAME(unit_backward)(enum lstm_kind kind, const struct NAME(unit) * unit,
                                        REAL before, REAL d, REAL *carried, REAL dsums[LSTM_SUMS])
 {

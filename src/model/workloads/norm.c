@@ -42,8 +42,9 @@ static enum status norm_check(const struct config *config, struct error *error)
 {
     struct norm s = norm_from(config);
     if ((s.operation == NORM_BATCH ? s.rows : s.columns) < 2)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "a mean of one value is the value itself: nothing is left");
+        return error_set(
+            error, STATUS_UNSUPPORTED,
+            "the mean of one value is the value itself, so their difference is always 0");
     return STATUS_OK;
 }
 
@@ -97,7 +98,7 @@ static struct tensors norm_tensors(const struct config *config)
 /* A norm whose elements are compared. */
 struct compared {
     struct norm norm;
-    int64_t count, apart;   /* number of values that share a mean; elements between two of them */
+    int64_t count, apart;   /* number of values that share a mean, and their distance in elements */
     double *mean, *inverse; /* m and r of all rows, for a layer norm's backward pass; else NULL */
 };
 
@@ -135,7 +136,7 @@ static void moments(const struct reference_inputs *in, int64_t statistic, double
     *inverse = 1.0 / sqrt(squares / (double)s->count + NORM_EPSILON);
 }
 
-/* As `moments`; takes them from s->mean and s->inverse if these exist. */
+/* Takes m and r from s->mean and s->inverse, or computes both if these are NULL. */
 static void moments_find(const struct reference_inputs *in, int64_t statistic, double *mean,
                          double *inverse)
 {
@@ -238,7 +239,7 @@ static void row_moments(void *context, int64_t row)
     moments(in, row, &s->mean[row], &s->inverse[row]);
 }
 
-/* Computes the moments of all rows once, which the gradient of gamma needs. */
+/* Computes m and r of all rows once, for the gradient of gamma. */
 static enum status rows_prepare(const struct reference_request *request, struct compared *s,
                                 struct error *error)
 {

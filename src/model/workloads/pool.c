@@ -84,8 +84,7 @@ static struct cost pool_cost(const struct config *config)
     struct pool s = pool_from(config);
     double element = (double)precision_info[s.precision].bytes;
     double images = (double)s.batch * (double)s.channels;
-    /* In floating point, because sizes that no device has overflow int64_t; their cost refuses
-     * them. */
+    /* Not integers: sizes that no device has would overflow int64_t; their cost refuses them. */
     double y = images * (double)s.out_height * (double)s.out_width;
     double x = images * (double)s.height * (double)s.width;
     double met =
@@ -221,7 +220,7 @@ static enum status pool_reference(const struct reference_request *request,
         .element = forward ? element : gradient,
     };
     TRY(reference_elements(request, &s, &results, expectation, error));
-    /* Drops the elements that may have several values. */
+    /* Drops elements whose value is ambiguous. */
     struct slice *slice = &expectation->slices[expectation->count - 1];
     int64_t kept = 0;
     for (int64_t i = 0; i < slice->count; ++i)

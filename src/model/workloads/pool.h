@@ -16,12 +16,12 @@ enum pool_pass { POOL_FORWARD, POOL_BACKWARD };
  * whole window, which is PyTorch's default.
  *   forward:  y from x.
  *   backward: dx from dy, and for a maximum from x as well. A maximum adds each dy to the dx of the
- *             largest x of its window. If several are equal, any may get it: elements that depend
- *             on this are not compared. An average adds an equal share to each pixel of the window.
- * Roles of tensors: x and dx are the input, y and dy the output. Cost: a FLOP for each pixel of
- * each window (a comparison, an addition, or the division); each tensor is read or written once,
- * and x without pixels that no window covers. A 3x3 window with stride 1 in fp16 has 9/4 FLOP/byte,
- * as in Table 1 of NVIDIA's "GPU Performance Background User's Guide". */
+ *             largest x of its window. If several are equal, any of them may get dy: elements
+ *             that depend on this are not compared. An average adds an equal share to each pixel of
+ * the window. Roles of tensors: x and dx are the input, y and dy the output. Cost: a FLOP for each
+ * pixel of each window (a comparison, an addition, or the division); each tensor is read or written
+ * once, and x without pixels that no window covers. A 3x3 window with stride 1 in fp16 has 9/4
+ * FLOP/byte, as in Table 1 of NVIDIA's "GPU Performance Background User's Guide". */
 struct pool {
     int64_t batch, height, width, channels, window_height, window_width;
     int64_t stride_height, stride_width, pad_height, pad_width, after_height, after_width;

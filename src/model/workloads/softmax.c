@@ -60,7 +60,7 @@ static double forward_element(const struct reference_inputs *in, int64_t offset)
     return exp(input_value(in, TENSOR_INPUT, offset) - largest) / sum;
 }
 
-/* The input is y. */
+/* TENSOR_INPUT is y, TENSOR_OUTPUT is dy. */
 static double backward_element(const struct reference_inputs *in, int64_t offset)
 {
     int64_t columns = ((const struct softmax *)in->shape)->columns,
