@@ -10,8 +10,6 @@ const struct field algorithm_fields[] = {
     C(algorithm, FIELD_TEXT),
     C(algorithm_id, FIELD_TEXT),
     C(algorithm_launches, FIELD_TEXT),
-    C(layout_chosen, FIELD_TEXT),
-    T(layout_other_time),
     C(refused_algorithms, FIELD_TEXT),
     C(search_candidates, FIELD_INTEGER),
     T(search_time),

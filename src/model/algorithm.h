@@ -13,8 +13,6 @@
 struct algorithm {
     char algorithm[128]; /* "": no algorithm */
     char algorithm_id[17], algorithm_launches[17];
-    char layout_chosen[16];
-    double layout_other_time; /* s */
     char refused_algorithms[256];
     int64_t search_candidates;
     double search_time, search_noise;

@@ -35,8 +35,8 @@ const struct field record_fields[] = {
     F(unit, unit_name, "unit whose peak is the compute roof"),
     R(workspace, FIELD_DOUBLE, "byte", "workspace of the algorithm"),
     R(layout_chosen, FIELD_TEXT, "1",
-      "layout auto: order of the tensors' dimensions that was chosen"),
-    I(layout_other_time, "layout auto: time of the slower one in its search",
+      "layout auto of earlier versions: order of dimensions that was chosen"),
+    I(layout_other_time, "layout auto of earlier versions: time of the slower one in its search",
       .comment = "beside search_time of the one that was chosen", BEYOND_ROW),
     R(algorithm_id, FIELD_TEXT, "1", "identity of the algorithm: xxHash of its kernels' names",
       .comment = "grids and shapes are not in it, so it tells whether two rows ran the same "
@@ -280,18 +280,6 @@ void record_set_config(struct record *record, const struct config *config)
     record->flops_model = cost.flops;
     record->bytes_model = cost.bytes;
     record->footprint = cost.memory;
-    record_set_layout(record, config);
-}
-
-void record_set_layout(struct record *record, const struct config *config)
-{
-    int layout = workload_parameter(config->workload, "layout");
-    char word[WORKLOAD_VALUE_TEXT] = "";
-    if (layout >= 0)
-        parameter_format(&config->workload->parameters[layout], config_get(config, (size_t)layout),
-                         word);
-    snprintf(record->layout_chosen, sizeof record->layout_chosen, "%.15s",
-             strcmp(word, "auto") == 0 ? "" : word);
 }
 
 void record_add_part(struct record *record, enum wall_part part, double seconds)

@@ -44,9 +44,8 @@ struct record {
     char math[32];           /* library's math mode, e.g. tensor-op */
     int64_t unit;            /* enum unit whose peak is the compute roof */
     double workspace;        /* byte */
-    char layout_chosen[16];  /* requested layout, or the result of "auto"; "": the workload has no
-                                layout */
-    /* s, time of the slower layout; missing unless the request was "auto" */
+    /* only in records of versions with layout = auto: the faster layout, and s of the other one */
+    char layout_chosen[16];
     double layout_other_time;
     char refused_algorithms[256]; /* algorithms with wrong results, separated by "; " */
     char algorithm_id[17];        /* identity: hash of the kernels' names; "": unknown */
@@ -155,9 +154,6 @@ void record_init(struct record *record);
 void record_clear(struct record *record);
 /* Sets the configuration with its text, hash and modelled cost. */
 void record_set_config(struct record *record, const struct config *config);
-/* Sets layout_chosen to the requested layout; to "" for "auto", or if the workload has no
- * layout. */
-void record_set_layout(struct record *record, const struct config *config);
 /* Replaces the kernels of the record by a copy of `kernels`. STATUS_SYSTEM: no memory. */
 enum status record_set_kernels(struct record *record, const struct kernel *kernels, size_t count,
                                struct error *error);

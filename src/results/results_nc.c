@@ -531,16 +531,6 @@ static const struct device *device_of(const struct writer *w, size_t i)
     return w->devices[i] < 0 ? &w->blank_device : &w->results->devices[w->devices[i]];
 }
 
-/* Whether the configuration leaves the layout to the device. */
-static bool layout_is_auto(const struct config *config)
-{
-    int layout = config->workload ? workload_parameter(config->workload, "layout") : -1;
-    return layout >= 0 &&
-           strcmp(
-               config->workload->parameters[layout].words[config_get(config, (size_t)layout).first],
-               "auto") == 0;
-}
-
 /* Returns false if the record cannot be read or has changed. */
 static bool row_load(struct writer *w, size_t i)
 {
@@ -554,8 +544,8 @@ static bool row_load(struct writer *w, size_t i)
     if (w->unreadable)
         return false;
     w->devices[i] = results_device(w->results, record->device_key);
-    if (!layout_is_auto(&record->config))
-        record->layout_chosen[0] = '\0'; /* `layout` already has a variable of its own */
+    if (record->config.workload) /* not layout = auto of an earlier version */
+        record->layout_chosen[0] = '\0';
     if (strcmp(record->algorithm_origin, algorithm_searched) == 0)
         record->algorithm_origin[0] = '\0'; /* search_time already shows that the row searched */
     w->derived[i] = derive(record, device_of(w, i));

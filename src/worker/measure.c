@@ -8,7 +8,6 @@
 #include <sys/resource.h>
 
 #include "base/clock.h"
-#include "worker/layout.h"
 
 const struct outcome measure_no_counters = {COUNTED_REFUSED, "this kind of device has no counters"};
 
@@ -171,12 +170,11 @@ static enum status placement_make(const struct run *run, const struct placement 
         return error_set(error, STATUS_UNSUPPORTED, "no room");
     if (algorithm_is_known(&algorithm) || algorithm_of_record(seen, &algorithm))
         seen->offer = &algorithm;
-    enum status status = layout_prepare(run->device, run->state, &run->config, run->request->seed,
-                                        &placement->work, seen, error);
+    enum status status = run->device->prepare(run->state, &run->config, run->request->seed,
+                                              &placement->work, seen, error);
     seen->offer = NULL;
     if (status == STATUS_OK && (strcmp(seen->algorithm, first->seen.algorithm) != 0 ||
-                                strcmp(seen->algorithm_id, first->seen.algorithm_id) != 0 ||
-                                strcmp(seen->layout_chosen, first->seen.layout_chosen) != 0))
+                                strcmp(seen->algorithm_id, first->seen.algorithm_id) != 0))
         return error_set(error, STATUS_UNSUPPORTED, "other kernels");
     return status;
 }
@@ -427,8 +425,7 @@ enum status measure_begin(const struct device_ops *device, struct device_state *
     if (status == STATUS_OK) {
         run.cold = config_cold(&run.config);
         record->offer = algorithm_is_known(&request->algorithm) ? &request->algorithm : NULL;
-        status =
-            layout_prepare(device, state, &run.config, request->seed, &run.work, record, error);
+        status = device->prepare(state, &run.config, request->seed, &run.work, record, error);
     }
     record->offer = NULL;
     part_done(&run, PART_PREPARE, record);

@@ -88,20 +88,6 @@ static enum status compare(const struct device_ops *device, struct device_state 
     return STATUS_OK;
 }
 
-/* Replaces layout = auto by the layout that ran, which the result has. */
-static struct config config_that_ran(const struct config *config, const struct record *record)
-{
-    struct config ran = *config;
-    struct value value;
-    struct error unknown;
-    int layout = workload_parameter(config->workload, "layout");
-    if (layout >= 0 && record->layout_chosen[0] &&
-        parameter_parse(&config->workload->parameters[layout], record->layout_chosen, &value,
-                        &unknown) == STATUS_OK)
-        config_set(&ran, (size_t)layout, &value);
-    return ran;
-}
-
 /* A result that the reference needs as input; computed at the first read. */
 struct computed {
     const struct device_ops *device;
@@ -141,11 +127,11 @@ enum status verify_work(const struct device_ops *device, struct device_state *st
                         struct work *work, const struct config *config, uint64_t seed,
                         struct expected *expected, struct record *record, struct error *error)
 {
-    const struct config ran = config_that_ran(config, record), hot = config_hot(&ran);
+    const struct config hot = config_hot(config);
     char configuration[WORKLOAD_TEXT];
-    struct computed computed = {device, state, work, &ran, false};
+    struct computed computed = {device, state, work, config, false};
     const struct reference_request request = {
-        .config = &ran,
+        .config = config,
         .seed = seed,
         .products = reference_products,
         .least = elements_least,

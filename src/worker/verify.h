@@ -14,10 +14,9 @@ struct expected {
 };
 void expected_clear(struct expected *expected);
 
-/* Runs the work once, and sets verify_* and accuracy of *record. Reads the result in the layout
- * record->layout_chosen. STATUS_FAILED "wrong result: ...": an error exceeds tolerance.right, or is
- * NaN. If there is no reference, the members stay missing, record->error says so, and the status is
- * STATUS_OK. */
+/* Runs the work once, and sets verify_* and accuracy of *record. STATUS_FAILED "wrong result: ...":
+ * an error exceeds tolerance.right, or is NaN. If there is no reference, the members stay missing,
+ * record->error says so, and the status is STATUS_OK. */
 enum status verify_work(const struct device_ops *device, struct device_state *state,
                         struct work *work, const struct config *config, uint64_t seed,
                         struct expected *expected, struct record *record, struct error *error);

@@ -72,7 +72,7 @@ BUSY = {
 SINGLE_PASS = {"time": "gpu__time_duration.sum", "dram": "dram__bytes.avg.pct_of_peak_sustained_elapsed"}
 ELAPSED = ("dram", "l2", "multiprocessors")  # activities relative to the elapsed time
 STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
-ALGORITHM = ("algorithm", "algorithm_id", "algorithm_launches", "algorithm_origin", "layout_chosen")
+ALGORITHM = ("algorithm", "algorithm_id", "algorithm_launches", "algorithm_origin")
 REPEATS = 3  # measurements of each row by the worker
 LAUNCHES, LIMIT = 3, 30  # launches that one run of ncu profiles; time limit of the run in s
 

@@ -26,8 +26,6 @@ ALGORITHM = [
     "algorithm",
     "algorithm_id",
     "algorithm_launches",
-    "layout_chosen",
-    "layout_other_time",
     "refused_algorithms",
     "search_candidates",
     "search_time",

@@ -153,7 +153,6 @@ static struct record sample_record(const char *text, const char *label, const ch
     r.flops_model = cost.flops;
     r.bytes_model = cost.bytes;
     r.footprint = cost.memory;
-    record_set_layout(&r, &config);
     r.start_time = SAMPLE_START + start;
     r.attempts = 1;
     return r;

@@ -300,42 +300,6 @@ TEST(gradients_may_vanish_in_fp16)
     gradient_is(WRONG, "lstm layers=6 batch=4 pass=backward precision=fp32", lost);
 }
 
-/* ---- layout of the result ---- */
-
-/* With layout = auto the record names the layout of the result. */
-TEST(the_chosen_layout_is_compared)
-{
-#define CONV2D "conv2d batch=2 height=7 width=5 channels=3 filters=4 precision=fp32 layout="
-    const char *const words[] = {"nhwc", "nchw"};
-    const char *const texts[] = {CONV2D "nhwc", CONV2D "nchw"};
-    struct config config = parse(CONV2D "auto");
-    for (int lies = 0; lies < 2; ++lies)
-        for (int named = 0; named < 2; ++named) {
-            struct computed computed = {.config = parse(texts[lies]), .how = {24, 24, 24}};
-            struct record record;
-            record_init(&record);
-            record_set_config(&record, &config);
-            assert_string_equal(record.layout_chosen, "");
-            strcpy(record.layout_chosen, words[named]);
-            assert_int_equal(verify(&computing, &computed, &config, &record),
-                             lies == named ? ACCURATE : WRONG);
-            record_clear(&record);
-        }
-}
-
-TEST(a_named_layout_is_the_row_s_own)
-{
-    struct config config = parse("conv2d layout=nchw");
-    struct record record;
-    record_init(&record);
-    record_set_config(&record, &config);
-    assert_string_equal(record.layout_chosen, "nchw");
-    config = parse("lstm");
-    record_set_config(&record, &config);
-    assert_string_equal(record.layout_chosen, "");
-    record_clear(&record);
-}
-
 /* ---- devices with wrong or inaccurate algorithms ---- */
 
 struct choosing {

@@ -7,7 +7,7 @@
 
 #define SHAPE struct conv2d
 /* clang-format off */
-static const char *const layout_words[] = {"nhwc", "nchw", "auto", NULL};
+static const char *const layout_words[] = {"nhwc", "nchw", NULL};
 static const char *const conv2d_pass_words[] = {"forward", "backward-data", "backward-filter",
                                                 "backward", "training", NULL};
 static const char *const conv2d_implementation_words[] = {"auto",  "cudnn", "onednn",
@@ -42,8 +42,8 @@ static const struct parameter conv2d_parameters[] = {
     WORKLOAD_PIXELS("kernel", PARAMETER_EXTENT, 1, "3", "pixels, height or heightxwidth",
                     INTO_BOTH(kernel)),
     WORKLOAD_LAUNCH,
-    WORKLOAD_SERIES("layout", layout_words, "nhwc",
-                    "order of the tensors' dimensions; auto: the faster one", INTO(layout)),
+    WORKLOAD_SERIES("layout", layout_words, "nhwc", "order of the tensors' dimensions",
+                    INTO(layout)),
     WORKLOAD_PIXELS("padding", PARAMETER_PADDING, 0, "same",
                     "pixels on each side, or before:after; height or heightxwidth, as 1:2x0:1; "
                     "same: half the kernel, valid: none", INTO_BOTH(pad)),

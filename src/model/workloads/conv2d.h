@@ -6,8 +6,7 @@
 
 extern const struct workload conv2d_workload;
 
-/* LAYOUT_AUTO: the worker chooses the faster layout, and names it in the record. */
-enum layout { LAYOUT_NHWC, LAYOUT_NCHW, LAYOUT_AUTO };
+enum layout { LAYOUT_NHWC, LAYOUT_NCHW };
 
 static inline int64_t int64_larger(int64_t a, int64_t b)
 {
