@@ -79,7 +79,7 @@ KNOWN = {
         "device_roof_constant_power device_roof_rest_power",
     },
     ("device_roof", "memory_level"): {"number": "device_roof_bytes_ratio"},
-    ("node",): {"text": "node_hostname node_model", "number": "node_devices"},
+    ("node",): {"text": "node_hostname", "number": "node_devices"},
     ("link",): {
         "text": "link_from link_to",
         "flag": "link_operation",

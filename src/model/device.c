@@ -112,12 +112,6 @@ void device_add_roof(struct device *device, const struct roof *roof)
         device->roofs[device->roof_count++] = *roof;
 }
 
-void device_add_link(struct device *device, const struct link *link)
-{
-    if (device->link_count < LINKS_MAX)
-        device->links[device->link_count++] = *link;
-}
-
 static int roof_order(const void *left, const void *right)
 {
     const struct roof *a = left, *b = right;
@@ -334,45 +328,25 @@ double device_constant_power(const struct device *device)
     return power;
 }
 
-static json_t *list_encode(const struct field *table, const void *first, size_t size, int64_t count)
-{
-    json_t *list = json_array();
-    for (int64_t i = 0; i < count; ++i)
-        json_array_append_new(list, fields_encode(table, (const char *)first + (size_t)i * size));
-    return list;
-}
-
 json_t *device_encode(const struct device *device)
 {
-    json_t *object = fields_encode(device_fields, device);
-    json_object_set_new(
-        object, "roofs",
-        list_encode(roof_fields, device->roofs, sizeof *device->roofs, device->roof_count));
-    if (device->link_count > 0)
-        json_object_set_new(
-            object, "links",
-            list_encode(link_fields, device->links, sizeof *device->links, device->link_count));
+    json_t *object = fields_encode(device_fields, device), *roofs = json_array();
+    for (int64_t i = 0; i < device->roof_count; ++i)
+        json_array_append_new(roofs, fields_encode(roof_fields, &device->roofs[i]));
+    json_object_set_new(object, "roofs", roofs);
     return object;
-}
-
-static enum status list_decode(const struct field *table, struct json_text list, void *first,
-                               size_t size, int64_t most, int64_t *count, struct error *error)
-{
-    struct json_reader reader = json_reader_array(list);
-    struct json_text element;
-    for (*count = 0; *count < most && json_reader_next(&reader, NULL, &element); ++*count)
-        TRY(fields_decode(table, element, (char *)first + (size_t)*count * size, error));
-    return STATUS_OK;
 }
 
 enum status device_decode(struct json_text object, struct device *device, struct error *error)
 {
+    struct json_reader roofs = json_reader_array(json_member(object, "roofs"));
+    struct json_text roof;
     device_init(device);
     TRY(fields_decode(device_fields, object, device, error));
-    TRY(list_decode(roof_fields, json_member(object, "roofs"), device->roofs, sizeof *device->roofs,
-                    ROOFS_MAX, &device->roof_count, error));
-    return list_decode(link_fields, json_member(object, "links"), device->links,
-                       sizeof *device->links, LINKS_MAX, &device->link_count, error);
+    for (; device->roof_count < ROOFS_MAX && json_reader_next(&roofs, NULL, &roof);
+         ++device->roof_count)
+        TRY(fields_decode(roof_fields, roof, &device->roofs[device->roof_count], error));
+    return STATUS_OK;
 }
 
 enum status device_check_roof(const struct device *device, const struct roof *roof,
@@ -402,9 +376,6 @@ enum status device_check(const struct device *device, struct error *error)
     for (int64_t i = 0; i < device->roof_count; ++i)
         TRY(error_prefix(error, device_check_roof(device, &device->roofs[i], error),
                          "roof %lld of %lld", (long long)i + 1, (long long)device->roof_count));
-    for (int64_t i = 0; i < device->link_count; ++i)
-        TRY(error_prefix(error, fields_check(link_fields, &device->links[i], error),
-                         "link %lld of %lld", (long long)i + 1, (long long)device->link_count));
     return STATUS_OK;
 }
 

@@ -7,10 +7,9 @@
 #include <stdint.h>
 
 #include "model/field.h"
-#include "model/link.h"
 #include "model/roof.h"
 
-enum { ROOFS_MAX = 2 * ROOF_KINDS, LINKS_MAX = 192 + 3 * LINK_ROUNDS + 18 };
+enum { ROOFS_MAX = 2 * ROOF_KINDS };
 
 struct device {
     char key[128]; /* unique in a file: session and rank */
@@ -58,11 +57,8 @@ struct device {
     double theory_bandwidth[LEVEL_COUNT];
     double theory_vector[PRECISION_COUNT], theory_tensor[PRECISION_COUNT];
 
-    struct roof roofs[ROOFS_MAX]; /* the first roof_count */
     int64_t roof_count;
-    /* the first link_count; links of the node, which only its first device has */
-    struct link links[LINKS_MAX];
-    int64_t link_count;
+    struct roof roofs[ROOFS_MAX]; /* the first roof_count */
 };
 
 extern const struct field device_fields[];
@@ -78,8 +74,6 @@ bool device_same(const struct device *a, const struct device *b);
 void device_add_roof(struct device *device, const struct roof *roof);
 /* Orders roofs by condition, alone first, then as in roof_kinds. */
 void device_order_roofs(struct device *device);
-/* Ignores links beyond LINKS_MAX. */
-void device_add_link(struct device *device, const struct link *link);
 /* Adds the sustained rate to the roof of the same kind and condition, if there is one. */
 void device_sustain_roof(struct device *device, const struct roof *roof);
 /* First sets the verdict of each roof that is slower than a farther memory level to
@@ -109,7 +103,7 @@ double device_launch_gap(const struct device *device, bool graph);
  * that were counted over some microseconds can be wrong by some per cent. */
 double device_clock(const struct device *device, double clock);
 
-/* JSON: the fields, "roofs": [{...}, ...] and "links". The caller owns the object. */
+/* JSON: the fields, and "roofs": [{...}, ...]. The caller owns the object. */
 json_t *device_encode(const struct device *device);
 enum status device_decode(struct json_text object, struct device *device, struct error *error);
 /* As roof_check; STATUS_SYSTEM also for more than ROOF_THEORIES times the device's theory. */

@@ -1,5 +1,6 @@
 #include "model/link.h"
 
+#include "base/array.h"
 #include "base/stats.h"
 
 const char *const link_operation_name[] = {"copy", "all-reduce", "all-gather", "send-receive",
@@ -19,23 +20,76 @@ const struct field link_fields[] = {
     L(nccl, FIELD_INTEGER, "1", "version of NCCL, 22803 is 2.28.3"),
     L(bytes, FIELD_DOUBLE, "byte", "size of a copy, or of the result that each device has", ALWAYS),
     L(time, FIELD_DOUBLE, "s", "time of one of several in a row, median of the samples", ALWAYS),
-    L(spread, FIELD_DOUBLE, "1", "slowest minus fastest sample, over the median", JSON_ONLY),
     L(bandwidth, FIELD_DOUBLE, "byte s-1", "bandwidth of the bus", .origin = FIELD_DERIVED,
       .comment = "bytes / time, of all-reduce times 2 (n - 1) / n, of all-gather times (n - 1) / n",
       ALWAYS),
     {0},
 };
 
-enum status link_set_samples(struct link *link, const double *seconds, size_t samples,
-                             struct error *error)
+size_t link_size(const struct link *link, int i)
 {
-    struct stats stats;
-    TRY(stats_compute(seconds, samples, &stats, error));
+    static const size_t sizes[][LINK_SIZES + 1] = {
+        {1 << 28, 1 << 20, 1},                            /* NCCL and copies: pairs */
+        {1 << 30, 1 << 28, 1 << 24, 1 << 20, 1 << 16, 1}, /* all members */
+        {1 << 24, 1 << 20, 1},                            /* MPI: pairs */
+        {1 << 24, 1 << 20, 1 << 16, 1}};
+    const bool copy = link->operation == LINK_COPY;
+    const bool mpi = !copy && link->nccl == FIELD_MISSING;
+    const bool all = !copy && link->to_rank == FIELD_MISSING;
+    const size_t size = sizes[2 * mpi + all][i], unit = 16 * (size_t)link->devices;
+    return size <= unit ? (size ? unit : 0) : size / unit * unit;
+}
+
+enum status link_list_add(struct link_list *list, const struct link *link, struct error *error)
+{
+    void *grown = array_grow(list->links, list->count, sizeof *link);
+    if (!grown)
+        return error_set(error, STATUS_SYSTEM, "no memory for a link");
+    list->links = grown;
+    list->links[list->count++] = *link;
+    return STATUS_OK;
+}
+
+enum status link_list_measured(struct link_list *list, struct link *link, size_t bytes,
+                               double seconds[LINK_SAMPLES], struct error *error)
+{
     /* Traffic of the busiest link over bytes: doc/PERFORMANCE.md of nccl-tests, "Bus bandwidth". */
     const double others = ((double)link->devices - 1) / (double)link->devices;
     const double carried[LINK_OPERATIONS] = {1, 2 * others, others, 1};
-    link->time = stats.median;
-    link->spread = (stats.max - stats.min) / stats.median;
+    link->bytes = (double)bytes;
+    link->time = stats_sort(seconds, LINK_SAMPLES);
     link->bandwidth = carried[link->operation] * link->bytes / link->time;
-    return STATUS_OK;
+    return link_list_add(list, link, error);
+}
+
+void link_list_clear(struct link_list *list)
+{
+    free(list->links);
+    *list = (struct link_list){NULL, 0};
+}
+
+void link_list_encode(const struct link_list *list, json_t *object)
+{
+    json_t *links = list->count > 0 ? json_array() : NULL;
+    for (size_t i = 0; i < list->count; ++i)
+        json_array_append_new(links, fields_encode(link_fields, &list->links[i]));
+    if (links)
+        json_object_set_new(object, "links", links);
+}
+
+enum status link_list_decode(struct json_text object, struct link_list *list, struct error *error)
+{
+    struct json_reader reader = json_reader_array(json_member(object, "links"));
+    struct json_text element;
+    enum status status = STATUS_OK;
+    while (status == STATUS_OK && json_reader_next(&reader, NULL, &element)) {
+        struct link link = {0};
+        status = fields_decode(link_fields, element, &link, error);
+        status = status ? status : fields_check(link_fields, &link, error);
+        error_prefix(error, status, "link %zu", list->count + 1);
+        status = status ? status : link_list_add(list, &link, error);
+    }
+    if (status)
+        link_list_clear(list);
+    return status;
 }

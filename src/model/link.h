@@ -18,7 +18,10 @@ extern const char *const link_operation_name[]; /* by enum link_operation, NULL-
 enum {
     LINK_DEVICES = 8, /* limit for copies in a node */
     LINK_ROUNDS = 63, /* largest number of partners of a node */
-    LINK_ID = 257     /* id of NCCL's communicator, in hexadecimal */
+    LINK_SIZES = 6,   /* most sizes of an operation */
+    LINK_PAIR = 3,    /* sizes of a copy, and of two nodes */
+    LINK_SAMPLES = 5,
+    LINK_ID = 257 /* id of NCCL's communicator, in hexadecimal */
 };
 
 /* A request for links. Without members: copies between the devices. Without id: makes one. Else:
@@ -39,11 +42,27 @@ struct link {
     int64_t peer_access;   /* copy: 1 direct, 0 through the host */
     int64_t nccl;          /* version, 22803 is 2.28.3; missing: a copy, or MPI */
     double bytes;          /* size of a copy, or of the result on each device */
-    double time, spread;   /* s, median of the samples; (slowest - fastest) / median */
+    double time;           /* s, median of the samples */
     double bandwidth;      /* byte s-1, bus bandwidth */
 };
 extern const struct field link_fields[];
 
-/* Sets time, spread and bandwidth from at least one sample and the other members. */
-enum status link_set_samples(struct link *link, const double *seconds, size_t samples,
-                             struct error *error);
+/* byte: size number `i` of the operation, a multiple of 16 for each device; 0: there are no more.
+ * The largest size comes first, to wake the devices up. Set operation, devices, to_rank and nccl
+ * before. */
+size_t link_size(const struct link *link, int i);
+
+struct link_list {
+    struct link *links; /* owned: link_list_clear */
+    size_t count;
+};
+/* STATUS_SYSTEM: no memory. */
+enum status link_list_add(struct link_list *list, const struct link *link, struct error *error);
+/* Sorts the samples, sets bytes, time and bandwidth, and adds the link. */
+enum status link_list_measured(struct link_list *list, struct link *link, size_t bytes,
+                               double seconds[LINK_SAMPLES], struct error *error);
+void link_list_clear(struct link_list *list);
+/* Adds the member "links" to a JSON object, if there are any. */
+void link_list_encode(const struct link_list *list, json_t *object);
+/* Adds the links of an object, and checks them (fields_check). After a failure *list is empty. */
+enum status link_list_decode(struct json_text object, struct link_list *list, struct error *error);

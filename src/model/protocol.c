@@ -392,7 +392,7 @@ enum status request_decode(const char *line, struct request *request, struct err
 
 /* ---- replies ---- */
 
-static const char *const reply_words[] = {"devices", "device", "roofs", "roof",
+static const char *const reply_words[] = {"devices", "device", "links", "roofs", "roof",
                                           "record",  "timed",  "error", NULL};
 static const char *const status_words[] = {"ok",          "system", "usage",       "failed",
                                            "unsupported", "device", "interrupted", NULL};
@@ -408,6 +408,7 @@ void reply_init(struct reply *reply)
 void reply_clear(struct reply *reply)
 {
     free(reply->record_text);
+    link_list_clear(&reply->links);
     record_clear(&reply->record);
     reply_init(reply);
 }
@@ -425,8 +426,9 @@ char *reply_encode(const struct reply *reply)
                               json_integer(reply->visible.address[i]));
     if (reply->kind == REPLY_DEVICE)
         json_object_set_new(object, "device", device_encode(&reply->device));
-    if (reply->id[0])
+    if (reply->kind == REPLY_LINKS)
         json_object_set_new(object, "id", json_string(reply->id));
+    link_list_encode(&reply->links, object);
     if (reply->kind == REPLY_ROOFS) {
         const struct key found = {NAMES(roof_kinds, ROOF_KINDS)};
         char counters[OUTCOME_TEXT];
@@ -498,9 +500,11 @@ static enum status decode_body(const json_t *object, struct json_text line, stru
     case REPLY_DEVICES:
         return decode_devices(object, reply, error);
     case REPLY_DEVICE:
-        snprintf(reply->id, sizeof reply->id, "%s", id ? id : "");
         TRY(device_decode(json_member(line, "device"), &reply->device, error));
         return device_check(&reply->device, error);
+    case REPLY_LINKS:
+        snprintf(reply->id, sizeof reply->id, "%s", id ? id : "");
+        return link_list_decode(line, &reply->links, error);
     case REPLY_ROOFS:
         return decode_found(object, reply, error);
     case REPLY_ROOF:

@@ -12,10 +12,10 @@
  *     {"op":"release"}                                  -> {"reply":"roofs","roofs":[]}
  *     {"op":"roofs", ... as tune, "sustained":true,"energy":true}
  *                                                       -> {"reply":"device","device":{...}}
- *     {"op":"links","devices":"GPU-1,GPU-2"}            -> {"reply":"device","device":{...}}
- *     {"op":"links","devices":"GPU-1","members":4}      -> {"reply":"device","id":"07...",...}
+ *     {"op":"links","devices":"GPU-1,GPU-2"}            -> {"reply":"links","id":"","links":[...]}
+ *     {"op":"links","devices":"GPU-1","members":4}      -> {"reply":"links","id":"07..."}
  *     {"op":"links","devices":"GPU-1","members":4,"place":2,"id":"07...","peers":"3,-1,1"}
- *                                                       -> {"reply":"device","device":{...}}
+ *                                                       -> {"reply":"links","id":"","links":[...]}
  *     {"op":"measure","configuration":"conv2d batch=16 ...","seed":1,"warmup":5,"iterations":20,
  *      "stop":0.005,"min_time":0.5,"max_time":15,"counters":"auto","kernels":false,
  *      "verify":true,"energy":false,"folder":"/home","timeout":120,"row":"stem","count_later":true,
@@ -65,6 +65,7 @@
 #include "base/status.h"
 #include "model/algorithm.h"
 #include "model/device.h"
+#include "model/link.h"
 #include "model/record.h"
 #include "model/roof.h"
 #include "model/workload.h"
@@ -155,6 +156,7 @@ enum status request_decode(const char *line, struct request *request, struct err
 enum reply_kind {
     REPLY_DEVICES,
     REPLY_DEVICE,
+    REPLY_LINKS,
     REPLY_ROOFS,
     REPLY_ROOF,
     REPLY_RECORD,
@@ -174,7 +176,8 @@ struct reply {
     int64_t count;
     struct visible visible; /* devices */
     struct device device;
-    char id[LINK_ID];       /* device, of links: id of NCCL; else "" */
+    struct link_list links; /* owned: reply_clear */
+    char id[LINK_ID];       /* links: id of NCCL, or "" */
     bool found[ROOF_KINDS]; /* roofs */
     struct roof roof;
     struct record record; /* owned: reply_clear */

@@ -145,9 +145,13 @@ static enum status compare(const struct devices *devices, const struct executor 
 
 enum status devices_collect(struct devices *devices, struct executor *executor, struct error *error)
 {
-    enum { REASON_TEXT = 1200, SIZE = sizeof(struct device) };
-    char reason[REASON_TEXT], *reasons = NULL;
-    struct device own = *executor_device(executor);
+    /* No rank has roofs yet, so that only the members before them travel. */
+    enum {
+        REASON_TEXT = 1200,
+        PART = offsetof(struct device, roofs),
+        UUID = sizeof devices->list->uuid
+    };
+    char reason[REASON_TEXT], uuid[UUID], *reasons = NULL, *parts = NULL;
     enum status status = STATUS_OK;
     MPI_Comm_rank(devices->comm, &devices->rank);
     MPI_Comm_size(devices->comm, &devices->ranks);
@@ -155,19 +159,26 @@ enum status devices_collect(struct devices *devices, struct executor *executor, 
     if (devices->rank == 0) {
         void *memory = malloc((size_t)devices->ranks * REASON_TEXT);
         reasons = memory_require(devices->comm, memory, "the devices of the ranks");
-        memory = malloc((size_t)devices->ranks * SIZE);
+        memory = malloc((size_t)devices->ranks * PART);
+        parts = memory_require(devices->comm, memory, "the devices of the ranks");
+        memory = calloc((size_t)devices->ranks, sizeof *devices->list);
         devices->list = memory_require(devices->comm, memory, "the devices of the ranks");
     }
-    MPI_Gather(&own, SIZE, MPI_BYTE, devices->list, SIZE, MPI_BYTE, 0, devices->comm);
+    MPI_Gather(executor_device(executor), PART, MPI_BYTE, parts, PART, MPI_BYTE, 0, devices->comm);
     MPI_Gather(reason, REASON_TEXT, MPI_CHAR, reasons, REASON_TEXT, MPI_CHAR, 0, devices->comm);
     if (devices->rank == 0) {
+        for (int i = 0; i < devices->ranks; ++i)
+            memcpy(&devices->list[i], parts + (size_t)i * PART, PART);
         log_devices(devices, reasons, REASON_TEXT);
         status = compare(devices, executor, error);
         devices_number_shared(devices->list, devices->ranks);
+        for (int i = 0; i < devices->ranks; ++i)
+            memcpy(parts + (size_t)i * UUID, devices->list[i].uuid, UUID);
     }
+    MPI_Scatter(parts, UUID, MPI_CHAR, uuid, UUID, MPI_CHAR, 0, devices->comm);
+    executor_name_device(executor, uuid);
     free(reasons);
-    MPI_Scatter(devices->list, SIZE, MPI_BYTE, &own, SIZE, MPI_BYTE, 0, devices->comm);
-    executor_name_device(executor, own.uuid);
+    free(parts);
     return liveness_agree(devices->comm, status, error);
 }
 
@@ -182,7 +193,6 @@ static struct device *match_earlier(const struct devices *devices, const struct 
         const struct device *match = results_roofs(earlier, &devices->list[i]);
         if (match) {
             matches[i] = *match;
-            matches[i].link_count = 0;
             matches[i].counters = devices->list[i].counters;
             snprintf(matches[i].roofs_reused, sizeof matches[i].roofs_reused, "%s",
                      devices->manifest->reuse);

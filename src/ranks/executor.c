@@ -47,6 +47,7 @@ struct executor {
     struct worker_process *watcher;
     const struct device_kind *kind;
     struct device device;
+    struct link_list links;                        /* owned */
     char opened[sizeof((struct device *)0)->uuid]; /* UUID as the worker reports it */
     char reason[1200];
     char lost[1024];   /* reason for the loss of the device; "": not lost */
@@ -85,6 +86,7 @@ void executor_destroy(struct executor *executor)
         return;
     worker_process_destroy(executor->worker);
     worker_process_destroy(executor->watcher);
+    link_list_clear(&executor->links);
     free(executor->waiting);
     free(executor->request);
     free(executor);
@@ -126,6 +128,11 @@ const char *executor_lost(const struct executor *executor)
     return executor->lost[0] ? executor->lost : NULL;
 }
 
+struct link_list *executor_links(struct executor *executor)
+{
+    return &executor->links;
+}
+
 void executor_name_device(struct executor *executor, const char *uuid)
 {
     snprintf(executor->device.uuid, sizeof executor->device.uuid, "%s", uuid);
@@ -136,8 +143,6 @@ void executor_set_roofs(struct executor *executor, const struct device *device)
     struct device *own = &executor->device;
     memcpy(own->roofs, device->roofs, sizeof own->roofs);
     own->roof_count = device->roof_count;
-    memcpy(own->links, device->links, sizeof own->links);
-    own->link_count = device->link_count;
     memcpy(own->roofs_reused, device->roofs_reused, sizeof own->roofs_reused);
     own->counters = device->counters;
     device_set_peaks(own);
@@ -245,13 +250,13 @@ enum status executor_call(struct executor *executor, const struct request *reque
     return call(executor, &executor->worker, request, kind, timeout, reply, error);
 }
 
-enum status executor_call_separate(struct executor *executor, struct worker_process **separate,
-                                   const struct request *request, enum reply_kind kind,
-                                   double timeout, struct reply *reply, struct error *error)
+enum status executor_call_links(struct executor *executor, struct worker_process **separate,
+                                const struct request *request, double timeout, struct reply *reply,
+                                struct error *error)
 {
     if (!*separate)
         TRY(start_worker(executor, NULL, separate, error));
-    return call(executor, separate, request, kind, timeout, reply, error);
+    return call(executor, separate, request, REPLY_LINKS, timeout, reply, error);
 }
 
 /* ---- opening ---- */
@@ -522,8 +527,11 @@ static void send_message(struct executor *executor, enum message_kind kind, cons
 }
 
 /* Takes over the reference. */
-static void send_json(struct executor *executor, enum message_kind kind, json_t *object)
+/* Sends the device with its roofs and links. */
+static void send_device(struct executor *executor, enum message_kind kind)
 {
+    json_t *object = device_encode(&executor->device);
+    link_list_encode(&executor->links, object);
     char *text = json_dumps(object, JSON_COMPACT);
     json_decref(object);
     send_message(executor, kind, text ? text : "");
@@ -573,7 +581,7 @@ void executor_start(struct executor *executor)
     }
     executor->stage = STAGE_IDLE;
     snprintf(device->key, sizeof device->key, "%s", executor->settings.device_key);
-    send_json(executor, MESSAGE_DEVICE, device_encode(device));
+    send_device(executor, MESSAGE_DEVICE);
 }
 
 /* Sends the attempts and the record as printed. */
@@ -749,7 +757,7 @@ static void send_finished(struct executor *executor, const char *line)
     if (line &&
         read_reply(executor, &describe, REPLY_DEVICE, line, &reply, &unheard) == STATUS_OK) {
         memcpy(device->health_end, reply.device.health_end, sizeof device->health_end);
-        send_json(executor, MESSAGE_HEALTH, device_encode(device));
+        send_device(executor, MESSAGE_HEALTH);
     }
     reply_clear(&reply);
     stop_worker(executor);

@@ -71,9 +71,9 @@ enum status executor_call(struct executor *executor, const struct request *reque
                           struct error *error);
 /* Calls another worker, which has opened no device. The caller keeps *separate, NULL at first, and
  * destroys it. */
-enum status executor_call_separate(struct executor *executor, struct worker_process **separate,
-                                   const struct request *request, enum reply_kind kind,
-                                   double timeout, struct reply *reply, struct error *error);
+enum status executor_call_links(struct executor *executor, struct worker_process **separate,
+                                const struct request *request, double timeout, struct reply *reply,
+                                struct error *error);
 /* Starts a new worker with the same device. STATUS_DEVICE: the device is lost; executor_start
  * reports it. */
 enum status executor_reopen(struct executor *executor, struct error *error);
@@ -89,7 +89,10 @@ const char *executor_lost(const struct executor *executor);
 /* Renames the device for all later messages. */
 void executor_name_device(struct executor *executor, const char *uuid);
 
-/* Copies roofs, links, peaks and origin of *device, and the outcome of its counters. */
+/* Links that executor_start sends with the device. */
+struct link_list *executor_links(struct executor *executor);
+
+/* Copies roofs, peaks and origin of *device, and the outcome of its counters. */
 void executor_set_roofs(struct executor *executor, const struct device *device);
 
 /* ---- the loop; nothing waits ---- */

@@ -9,9 +9,8 @@
 #include "ranks/liveness.h"
 
 enum {
-    LIMIT = 60,     /* s; limit of a collective call right after all ranks have met, and of NCCL */
-    PAIR_SIZES = 3, /* links of a pair of nodes; workers measure as many */
-    SAMPLES = 5
+    LIMIT = 60, /* s; limit of a collective call right after all ranks have met, and of NCCL */
+    SLOTS = LINK_PAIR * LINK_ROUNDS + LINK_OPERATIONS * LINK_SIZES /* most links of a rank */
 };
 
 /* A rank among those of a communicator. On the heap, as struct node of node_roofs.c. */
@@ -25,7 +24,7 @@ struct links {
     int nodes, own; /* number of nodes; number of this node */
     /* By round: rank that this one exchanges with (-1: none), node, number of devices. */
     int rounds, peers[LINK_ROUNDS], partners[LINK_ROUNDS], devices[LINK_ROUNDS];
-    struct device found; /* has the links of the last group */
+    struct link_list found; /* links of the last group */
 };
 
 int links_rounds(int nodes)
@@ -35,16 +34,10 @@ int links_rounds(int nodes)
 }
 
 /* The circle method: the last place of an even number stands still, all others turn by one. */
-int links_partner(int node, int nodes, int round)
+int links_round(int one, int other, int nodes)
 {
     const int last = nodes - 1 + nodes % 2; /* number of those that turn, odd */
-    const int still = (int)((int64_t)round * ((last + 1) / 2) % last);
-    int partner = (round - node % last + last) % last;
-    if (node == last)
-        partner = still;
-    else if (node == still)
-        partner = last;
-    return partner < nodes ? partner : node;
+    return (one == last ? 2 * other : other == last ? 2 * one : one + other) % last;
 }
 
 /* Waits for all ranks. False: one is leaving, or does not come. */
@@ -62,94 +55,87 @@ static bool meet(struct links *links, MPI_Comm comm)
 
 /* ---- MPI ---- */
 
-static void operate(const struct link *link, MPI_Comm comm, int to, int from, int members,
-                    float *sent, float *received, int count)
+static double greatest(MPI_Comm comm, double own)
 {
-    if (link->operation == LINK_ALL_REDUCE)
-        MPI_Allreduce(sent, received, count, MPI_FLOAT, MPI_SUM, comm);
-    else if (link->operation == LINK_ALL_GATHER)
-        MPI_Allgather(sent, count / members, MPI_FLOAT, received, count / members, MPI_FLOAT, comm);
-    else
-        MPI_Sendrecv(sent, count, MPI_FLOAT, to, 0, received, count, MPI_FLOAT, from, 0, comm,
-                     MPI_STATUS_IGNORE);
+    double most;
+    MPI_Allreduce(&own, &most, 1, MPI_DOUBLE, MPI_MAX, comm);
+    return most;
 }
 
-/* Returns the greatest time of all members, or of the peer and this rank. */
-static double greatest(MPI_Comm comm, int peer, double seconds)
+/* Runs an operation `repeat` times. Returns the time of one (s). */
+static double operate(const struct link *link, MPI_Comm comm, float *sent, int count, int repeat)
 {
-    double other = seconds;
-    if (peer >= 0)
-        MPI_Sendrecv(&seconds, 1, MPI_DOUBLE, peer, 0, &other, 1, MPI_DOUBLE, peer, 0, comm,
-                     MPI_STATUS_IGNORE);
-    else
-        MPI_Allreduce(&seconds, &other, 1, MPI_DOUBLE, MPI_MAX, comm);
-    return fmax(seconds, other);
-}
-
-/* Measures one operation at all sizes. peer: -1: all members take part. */
-static void operate_sizes(struct links *links, struct link *link, MPI_Comm comm, int peer)
-{
-    static const int sizes[] = {1 << 22, 1 << 18, 1 << 14, 4}; /* numbers of floats */
-    const double length = 10e-3, repeat_most = 100;            /* s */
+    float *received = sent + count;
     int place, members;
-    struct error unused;
     MPI_Comm_rank(comm, &place);
     MPI_Comm_size(comm, &members);
-    const int to = peer < 0 ? (place + 1) % members : peer;
-    const int from = peer < 0 ? (place + members - 1) % members : peer;
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
-        const int count = peer < 0 ? (sizes[i] / members + 1) * members : sizes[i];
-        double seconds[SAMPLES], start = 0;
-        if (peer >= 0 && i == 2)
-            continue;
-        void *memory = calloc((size_t)count * 2, sizeof(float));
-        float *sent = memory_require(comm, memory, "the links"), *received = sent + count;
-        for (int run = 0; run < 2; ++run) {
-            start = clock_monotonic();
-            operate(link, comm, to, from, members, sent, received, count);
-        }
-        const double about = greatest(comm, peer, clock_monotonic() - start);
-        const int repeat = (int)fmin(ceil(length / about), repeat_most);
-        for (int j = 0; j < SAMPLES; ++j) {
-            greatest(comm, peer, 0);
-            start = clock_monotonic();
-            for (int k = 0; k < repeat; ++k)
-                operate(link, comm, to, from, members, sent, received, count);
-            seconds[j] = (clock_monotonic() - start) / repeat;
-        }
-        free(sent);
-        link->bytes = (double)count * (double)sizeof *sent;
-        if (link_set_samples(link, seconds, SAMPLES, &unused) == STATUS_OK)
-            device_add_link(&links->found, link);
-    }
+    const int next = (place + 1) % members, before = (place + members - 1) % members;
+    greatest(comm, 0); /* all begin together */
+    const double start = clock_monotonic();
+    for (int i = 0; i < repeat; ++i)
+        if (link->operation == LINK_ALL_REDUCE)
+            MPI_Allreduce(sent, received, count, MPI_FLOAT, MPI_SUM, comm);
+        else if (link->operation == LINK_ALL_GATHER)
+            MPI_Allgather(sent, count / members, MPI_FLOAT, received, count / members, MPI_FLOAT,
+                          comm);
+        else
+            MPI_Sendrecv(sent, count, MPI_FLOAT, next, 0, received, count, MPI_FLOAT, before, 0,
+                         comm, MPI_STATUS_IGNORE);
+    return (clock_monotonic() - start) / repeat;
 }
 
-static enum status measure_mpi(struct links *links, MPI_Comm comm, bool pairs)
+/* Measures one operation of all members at all sizes. */
+static enum status operate_sizes(struct links *links, struct link *link, MPI_Comm comm,
+                                 struct error *error)
+{
+    const double length = 10e-3, repeat_most = 100; /* s */
+    size_t bytes;
+    for (int i = 0; (bytes = link_size(link, i)) > 0; ++i) {
+        const int count = (int)(bytes / sizeof(float));
+        double seconds[LINK_SAMPLES];
+        float *sent = memory_require(comm, calloc(2, bytes), "the links");
+        operate(link, comm, sent, count, 1); /* connects */
+        const double about = greatest(comm, operate(link, comm, sent, count, 1));
+        for (int j = 0; j < LINK_SAMPLES; ++j)
+            seconds[j] =
+                operate(link, comm, sent, count, (int)fmin(ceil(length / about), repeat_most));
+        free(sent);
+        TRY(link_list_measured(&links->found, link, bytes, seconds, error));
+    }
+    return STATUS_OK;
+}
+
+static enum status measure_mpi(struct links *links, MPI_Comm comm, int rounds, struct error *error)
 {
     const struct guard_settings bound = {links->all, links->log, LIMIT + 2 * links->rounds, 1,
                                          "links"};
+    enum status status = STATUS_OK;
     struct link link;
-    int members;
+    int own, members;
     fields_clear(link_fields, &link);
-    link.nodes = 1;
+    MPI_Comm_rank(comm, &own);
     MPI_Comm_size(comm, &members);
     struct guard *guard = guard_begin(&bound);
-    for (int i = 0; i < (pairs ? links->rounds : 0); ++i) {
-        MPI_Barrier(comm);
-        link.operation = LINK_SEND_RECEIVE;
-        link.devices = 2;
-        link.to_rank = links->peers[i];
-        if (links->peers[i] >= 0)
-            operate_sizes(links, &link, comm, links->peers[i]);
+    link.operation = LINK_SEND_RECEIVE;
+    link.devices = 2;
+    for (int i = 0; i < rounds; ++i) {
+        const int peer = links->peers[i], first = peer < own ? peer : own;
+        MPI_Comm pair;
+        MPI_Comm_split(comm, peer < 0 ? MPI_UNDEFINED : first, own, &pair);
+        link.to_rank = peer;
+        if (peer < 0)
+            continue;
+        status = status ? status : operate_sizes(links, &link, pair, error);
+        MPI_Comm_free(&pair);
     }
     link.devices = members;
     link.to_rank = FIELD_MISSING;
-    for (int i = LINK_ALL_REDUCE; i < LINK_OPERATIONS; ++i) {
+    for (int i = LINK_ALL_REDUCE; i < LINK_OPERATIONS && status == STATUS_OK; ++i) {
         link.operation = i;
-        operate_sizes(links, &link, comm, -1);
+        status = operate_sizes(links, &link, comm, error);
     }
     guard_end(guard);
-    return STATUS_OK;
+    return status;
 }
 
 /* ---- NCCL ---- */
@@ -159,11 +145,11 @@ static enum status call(struct links *links, struct worker_process **process,
                         const struct request *request, struct reply *reply, struct error *error)
 {
     reply_init(reply);
-    return executor_call_separate(links->executor, process, request, REPLY_DEVICE,
-                                  LIMIT + 2 * links->rounds, reply, error);
+    return executor_call_links(links->executor, process, request, LIMIT + 2 * links->rounds, reply,
+                               error);
 }
 
-static enum status measure_nccl(struct links *links, MPI_Comm comm, bool pairs, struct error *error)
+static enum status measure_nccl(struct links *links, MPI_Comm comm, int rounds, struct error *error)
 {
     struct request request = request_default(REQUEST_LINKS);
     struct worker_process *process = NULL;
@@ -173,7 +159,7 @@ static enum status measure_nccl(struct links *links, MPI_Comm comm, bool pairs, 
     snprintf(request.link.devices, sizeof request.link.devices, "%s", uuid);
     MPI_Comm_rank(comm, &request.link.place);
     MPI_Comm_size(comm, &request.link.members);
-    for (int i = 0; pairs && i < links->rounds; ++i)
+    for (int i = 0; i < rounds; ++i)
         used += (size_t)snprintf(request.link.peers + used, sizeof request.link.peers - used,
                                  "%s%d", used ? "," : "", links->peers[i]);
     /* Every rank loads NCCL and makes an id, so that one that cannot keeps nobody waiting. */
@@ -184,7 +170,8 @@ static enum status measure_nccl(struct links *links, MPI_Comm comm, bool pairs, 
         memcpy(request.link.id, reply.id, sizeof reply.id);
         reply_clear(&reply);
         status = call(links, &process, &request, &reply, error);
-        links->found = reply.device;
+        links->found = reply.links;
+        reply.links = (struct link_list){NULL, 0};
         status = meet(links, comm) ? liveness_agree(comm, status, error) : STATUS_INTERRUPTED;
     }
     reply_clear(&reply);
@@ -195,8 +182,9 @@ static enum status measure_nccl(struct links *links, MPI_Comm comm, bool pairs, 
 /* ---- groups ---- */
 
 /* Copies between the node's devices, in a process that sees them all. */
-static void measure_copies(struct links *links, MPI_Comm node, struct device *device)
+static void measure_copies(struct links *links, MPI_Comm node)
 {
+    const struct device *device = executor_device(links->executor);
     enum { UUID = sizeof device->uuid };
     struct request request = request_default(REQUEST_LINKS);
     struct worker_process *process = NULL;
@@ -217,128 +205,126 @@ static void measure_copies(struct links *links, MPI_Comm node, struct device *de
     if (call(links, &process, &request, &reply, &error))
         log_print(links->log, LOG_WARNING, "%s: no copies between devices: %s", device->hostname,
                   error.text);
-    for (int64_t i = 0; i < reply.device.link_count; ++i)
-        device_add_link(device, &reply.device.links[i]);
+    *executor_links(links->executor) = reply.links; /* the first links of this rank */
+    reply.links = (struct link_list){NULL, 0};
     reply_clear(&reply);
     worker_process_destroy(process);
 }
 
-/* Adds the links of this group to the device of the node's first rank, with the greatest times of
- * the node. */
-static void add_found(struct links *links, MPI_Comm node, bool pairs, struct device *device)
+/* Passes the links of this group to the executor of the node's first rank, with the greatest times
+ * of the node. rounds: 0: the group is this node. */
+static enum status add_found(struct links *links, MPI_Comm node, int rounds, struct error *error)
 {
-    double own[LINKS_MAX] = {0}, most[LINKS_MAX];
-    int place, rank, slot[LINKS_MAX];
-    int64_t found = 0;
+    double own[SLOTS] = {0}, most[SLOTS];
+    int place, rank;
     MPI_Comm_rank(node, &place);
     MPI_Comm_rank(links->all, &rank);
-    const int rounds = pairs ? links->rounds : 0;
-    for (int i = 0; i < rounds * PAIR_SIZES; ++i)
-        if (links->peers[i / PAIR_SIZES] >= 0 && found < links->found.link_count)
-            slot[found++] = i;
-    for (int i = rounds * PAIR_SIZES; found < links->found.link_count && i < LINKS_MAX; ++i)
-        slot[found++] = i;
-    for (int64_t i = 0; i < found; ++i)
-        own[slot[i]] = links->found.links[i].time;
-    MPI_Reduce(own, most, LINKS_MAX, MPI_DOUBLE, MPI_MAX, 0, node);
-    for (int64_t i = 0; place == 0 && i < found; ++i) {
-        struct link *link = &links->found.links[i];
-        const bool pair = slot[i] < rounds * PAIR_SIZES;
-        const int partner = pair ? links->partners[slot[i] / PAIR_SIZES] : -1;
-        link->bandwidth *= link->time / most[slot[i]];
-        link->time = most[slot[i]];
-        link->devices = pair ? links->devices[slot[i] / PAIR_SIZES] : link->devices;
-        link->nodes = pair ? 2 : pairs ? links->nodes : 1;
-        if (pair ? partner > links->own : !pairs || rank == 0)
-            device_add_link(device, link);
+    /* Ranks of a node can lack peers in different rounds, so that each round has its slots. */
+    struct link *link = links->found.links, *end = link + links->found.count;
+    for (int i = 0; i < SLOTS && link < end; ++i)
+        if (i >= rounds * LINK_PAIR || links->peers[i / LINK_PAIR] >= 0)
+            own[i] = link++->time;
+    MPI_Reduce(own, most, SLOTS, MPI_DOUBLE, MPI_MAX, 0, node);
+    link = links->found.links;
+    for (int i = 0; i < SLOTS && place == 0 && link < end; ++i) {
+        const int round = i / LINK_PAIR;
+        const bool pair = round < rounds;
+        if (pair && links->peers[round] < 0)
+            continue;
+        link->bandwidth *= link->time / most[i];
+        link->time = most[i];
+        link->nodes = pair ? 2 : rounds ? links->nodes : 1;
+        link->devices = pair ? links->devices[round] : link->devices;
+        if (pair ? links->partners[round] > links->own : rounds == 0 || rank == 0)
+            TRY(link_list_add(executor_links(links->executor), link, error));
+        ++link;
     }
+    return STATUS_OK;
 }
 
-/* pairs: `comm` has several nodes, and their pairs exchange first. */
-static void measure_group(struct links *links, MPI_Comm comm, MPI_Comm node, bool pairs,
-                          struct device *device)
+/* rounds: number of rounds in which pairs of nodes exchange first; 0: `comm` is one node. */
+static void measure_group(struct links *links, MPI_Comm comm, MPI_Comm node, int rounds)
 {
     struct error error = {"a rank leaves"};
     int rank;
     MPI_Comm_rank(comm, &rank);
-    links->found.link_count = 0;
-    enum status status =
-        links->by_nccl ? measure_nccl(links, comm, pairs, &error) : measure_mpi(links, comm, pairs);
+    enum status status = (links->by_nccl ? measure_nccl : measure_mpi)(links, comm, rounds, &error);
     if (status == STATUS_OK)
-        add_found(links, node, pairs, device);
-    else if (rank == 0 && links->executor)
-        log_print(links->log, LOG_WARNING, "%s: no links %s: %s", device->hostname,
-                  pairs ? "between nodes" : "of all devices of the node", error.text);
+        status = add_found(links, node, rounds, &error);
+    if (status && rank == 0 && links->executor)
+        log_print(links->log, LOG_WARNING, "%s: no links %s: %s",
+                  executor_device(links->executor)->hostname,
+                  rounds ? "between nodes" : "of all devices of the node", error.text);
+    link_list_clear(&links->found);
 }
 
 /* Numbers the nodes and finds this rank's peers. */
 static void find_peers(struct links *links, MPI_Comm node)
 {
-    int rank, ranks, place, members, first, before = 0;
+    int rank, ranks, place, members, first, own[2] = {0};
     MPI_Comm_rank(links->all, &rank);
     MPI_Comm_size(links->all, &ranks);
     MPI_Comm_rank(node, &place);
     MPI_Comm_size(node, &members);
     first = place == 0;
-    MPI_Exscan(&first, &before, 1, MPI_INT, MPI_SUM, links->all);
-    links->own = rank == 0 ? 0 : before;
-    MPI_Bcast(&links->own, 1, MPI_INT, 0, node);
-    void *memory = calloc((size_t)ranks * 2, sizeof(int));
-    int *nodes = memory_require(links->all, memory, "the links"), *places = nodes + ranks;
-    MPI_Allgather(&links->own, 1, MPI_INT, nodes, 1, MPI_INT, links->all);
-    MPI_Allgather(&place, 1, MPI_INT, places, 1, MPI_INT, links->all);
-    MPI_Allreduce(&links->own, &links->nodes, 1, MPI_INT, MPI_MAX, links->all);
-    ++links->nodes;
+    MPI_Exscan(&first, own, 1, MPI_INT, MPI_SUM, links->all); /* leaves rank 0 as it is */
+    MPI_Bcast(own, 1, MPI_INT, 0, node);
+    own[1] = place;
+    void *memory = calloc((size_t)ranks, sizeof own);
+    int(*at)[2] = memory_require(links->all, memory, "the links"); /* node, and place in the node */
+    MPI_Allgather(own, 2, MPI_INT, at, 2, MPI_INT, links->all);
+    links->own = own[0];
+    for (int i = 0; i < ranks; ++i)
+        links->nodes += at[i][1] == 0;
     links->rounds = links_rounds(links->nodes);
-    for (int round = 0; round < links->rounds; ++round) {
-        const int partner = links_partner(links->own, links->nodes, round);
-        int others = 0;
-        links->partners[round] = partner;
-        links->peers[round] = -1;
-        for (int i = 0; i < ranks && partner != links->own; ++i) {
-            others += nodes[i] == partner;
-            if (nodes[i] == partner && places[i] == place)
-                links->peers[round] = i;
-        }
-        links->devices[round] = 2 * (others < members ? others : members);
+    memset(links->peers, -1, sizeof links->peers);
+    for (int i = 0; i < ranks; ++i) {
+        const int round =
+            at[i][0] == own[0] ? LINK_ROUNDS : links_round(own[0], at[i][0], links->nodes);
+        if (round >= links->rounds)
+            continue;
+        links->partners[round] = at[i][0];
+        links->devices[round] += at[i][1] < members ? 2 : 0;
+        if (at[i][1] == place)
+            links->peers[round] = i;
     }
-    free(nodes);
+    free(at);
 }
 
 /* False: the ranks have several kinds of devices, or one has none. */
-static bool is_uniform(const struct links *links, MPI_Comm comm, const struct device *device)
+static bool is_uniform(const struct links *links, MPI_Comm comm)
 {
-    const int kind = device_is_open(device) ? (int)(executor_kind(links->executor) - device_kinds)
-                                            : DEVICE_KINDS;
+    const int kind = device_is_open(executor_device(links->executor))
+                         ? (int)(executor_kind(links->executor) - device_kinds)
+                         : DEVICE_KINDS;
     int own[2] = {kind, -kind}, most[2];
     MPI_Allreduce(own, most, 2, MPI_INT, MPI_MAX, comm);
     return most[0] == -most[1] && most[0] < DEVICE_KINDS;
 }
 
-static void measure_all(struct links *links, MPI_Comm node, struct device *device)
+static void measure_all(struct links *links, MPI_Comm node)
 {
     const struct guard_settings bound = {links->all, links->log, LIMIT, 1, "finding nodes"};
     int members;
     struct guard *guard = guard_begin(&bound);
     MPI_Comm_size(node, &members);
     find_peers(links, node);
-    const bool within = is_uniform(links, node, device) && members > 1;
-    const bool between = is_uniform(links, links->all, device) && links->nodes > 1;
+    const bool within = is_uniform(links, node) && members > 1;
+    const bool between = is_uniform(links, links->all) && links->nodes > 1;
     guard_end(guard);
     if (within || between)
         log_print(links->log, LOG_INFO, "measuring links %s",
                   between ? "of all nodes" : "of the node");
     if (within && links->by_nccl)
-        measure_copies(links, node, device);
+        measure_copies(links, node);
     if (meet(links, node) && within)
-        measure_group(links, node, node, false, device);
+        measure_group(links, node, node, 0);
     if (links->executor && meet(links, links->all) && between)
-        measure_group(links, links->all, node, true, device);
+        measure_group(links, links->all, node, links->rounds);
 }
 
 bool links_measure(MPI_Comm all, MPI_Comm node, struct executor *executor,
-                   const struct wait_limit *limit, bool leaving, const struct log *log,
-                   struct device *device)
+                   const struct wait_limit *limit, bool leaving, const struct log *log)
 {
     struct links *links = memory_require(all, calloc(1, sizeof *links), "the links");
     links->executor = executor;
@@ -348,7 +334,7 @@ bool links_measure(MPI_Comm all, MPI_Comm node, struct executor *executor,
     links->leaving = leaving;
     links->by_nccl = executor_kind(executor)->accelerator;
     if (meet(links, all))
-        measure_all(links, node, device);
+        measure_all(links, node);
     if (!links->executor)
         return false;
     free(links);

@@ -9,15 +9,15 @@
 #include "base/log.h"
 #include "ranks/executor.h"
 
-/* Partner of a node in a round of a tournament: in `nodes - 1` rounds (one more if `nodes` is odd)
- * each two nodes meet once. The node itself: none. */
-int links_partner(int node, int nodes, int round);
+/* Round of a tournament in which two nodes meet: a node meets at most one other in a round. There
+ * are `nodes - 1` rounds, one more if `nodes` is odd. Rounds from links_rounds on are not played.
+ */
+int links_round(int one, int other, int nodes);
 int links_rounds(int nodes); /* at most LINK_ROUNDS */
 
-/* Collective over `all` and over the ranks of each node, waits without using the cores. Adds links
- * to the devices of the first rank of each node; a pair of nodes is stored by the first one of the
- * two. If any rank is `leaving`, nothing is measured. False: a rank did not come, and both
- * communicators have pending calls. */
+/* Collective over `all` and over the ranks of each node, waits without using the cores. Adds
+ * links to executor_links of the first rank of each node; a pair of nodes is stored by the first
+ * one of the two. If any rank is `leaving`, nothing is measured. False: a rank did not come, and
+ * both communicators have pending calls. */
 bool links_measure(MPI_Comm all, MPI_Comm node, struct executor *executor,
-                   const struct wait_limit *limit, bool leaving, const struct log *log,
-                   struct device *device);
+                   const struct wait_limit *limit, bool leaving, const struct log *log);

@@ -546,8 +546,7 @@ void node_roofs_measure(MPI_Comm comm, struct executor *executor,
         warn_of_disturbed(node);
     }
     if (settings->request.links &&
-        !links_measure(node->all, node->comm, executor, &settings->wait_limit, node->leaving, log,
-                       &node->device))
+        !links_measure(node->all, node->comm, executor, &settings->wait_limit, node->leaving, log))
         node->abandoned = true;
     log_part(node, "links");
     executor_set_roofs(executor, &node->device);

@@ -431,10 +431,14 @@ static enum status add_session(struct reader *reader, struct json_text entry, st
 static enum status add_device(struct reader *reader, struct json_text entry, struct error *error)
 {
     struct device device;
+    struct link_list links = {NULL, 0};
     TRY(device_decode(entry, &device, error));
     TRY(device_check(&device, error));
-    return device.key[0] ? results_add_device(reader->results, &device, error)
-                         : error_set(error, STATUS_SYSTEM, "a device without 'key'");
+    if (!device.key[0])
+        return error_set(error, STATUS_SYSTEM, "a device without 'key'");
+    TRY(link_list_decode(entry, &links, error));
+    TRY(results_add_links(reader->results, device.key, links, error));
+    return results_add_device(reader->results, &device, error);
 }
 
 static enum status add_record(struct reader *reader, struct json_text entry, struct error *error)

@@ -6,7 +6,6 @@
 struct node_summary {
     char hostname[128];
     int64_t devices; /* number of devices that ranks opened */
-    char model[256], driver_version[256], library_version[256], system[512]; /* lists */
     /* Sums of the devices' roofs, measured together; missing if a device lacks the roof. */
     double bandwidth[LEVEL_COUNT];                           /* byte s-1 */
     double vector[PRECISION_COUNT], tensor[PRECISION_COUNT]; /* s-1 */

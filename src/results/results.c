@@ -16,9 +16,12 @@
 struct indexed_results {
     struct results results; /* first, so that a struct results is cast to its indexed_results */
     json_t *devices;        /* {device key: index of the device} */
-    json_t *rows;           /* {identity of a row: index of the row} */
-    char *journal;          /* name of the journal that results_fetch reads; NULL: none */
-    int fd;                 /* descriptor of the journal; -1: none */
+    json_t *linked;         /* {device key: index of its links in `links`} */
+    struct link_list *links;
+    size_t links_count;
+    json_t *rows;  /* {identity of a row: index of the row} */
+    char *journal; /* name of the journal that results_fetch reads; NULL: none */
+    int fd;        /* descriptor of the journal; -1: none */
 };
 
 static enum status no_memory(struct error *error)
@@ -175,8 +178,9 @@ struct results *results_create(void)
         return NULL;
     owner->fd = -1;
     owner->devices = json_object();
+    owner->linked = json_object();
     owner->rows = json_object();
-    if (owner->devices && owner->rows)
+    if (owner->devices && owner->linked && owner->rows)
         return &owner->results;
     results_destroy(&owner->results);
     return NULL;
@@ -194,7 +198,11 @@ void results_destroy(struct results *results)
     free(results->sessions);
     free(results->devices);
     free(results->rows);
+    for (size_t i = 0; i < owner->links_count; ++i)
+        link_list_clear(&owner->links[i]);
+    free(owner->links);
     json_decref(owner->devices);
+    json_decref(owner->linked);
     json_decref(owner->rows);
     free(owner->journal);
     if (owner->fd >= 0)
@@ -238,6 +246,32 @@ enum status results_add_device(struct results *results, const struct device *dev
     results->devices[row] = *device;
     results->device_count += (size_t)row == results->device_count;
     return STATUS_OK;
+}
+
+enum status results_add_links(struct results *results, const char *device_key,
+                              struct link_list links, struct error *error)
+{
+    struct indexed_results *owner = (struct indexed_results *)results;
+    if (links.count == 0 && !json_object_get(owner->linked, device_key))
+        return STATUS_OK;
+    struct link_list *grown = array_grow(owner->links, owner->links_count, sizeof *grown);
+    if (!grown) {
+        link_list_clear(&links);
+        return no_memory(error);
+    }
+    /* Replaced links stay until the end. */
+    owner->links = grown;
+    owner->links[owner->links_count] = links;
+    json_object_set_new(owner->linked, device_key, json_integer((json_int_t)owner->links_count++));
+    return STATUS_OK;
+}
+
+const struct link_list *results_links(const struct results *results, const struct device *device)
+{
+    static const struct link_list none = {NULL, 0};
+    const struct indexed_results *owner = (const struct indexed_results *)results;
+    const json_t *at = json_object_get(owner->linked, device->key);
+    return at ? &owner->links[json_integer_value(at)] : &none;
 }
 
 /* Returns the index of the row of this configuration and device; -1: no memory. A new row has the

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "manifest/plan.h"
 #include "model/device.h"
+#include "model/link.h"
 #include "model/record.h"
 #include "results/derive.h"
 
@@ -97,6 +98,9 @@ enum status results_add_session(struct results *results, struct json_text sessio
                                 struct error *error);
 enum status results_add_device(struct results *results, const struct device *device,
                                struct error *error);
+/* Takes over the links of a device, which replace earlier ones. */
+enum status results_add_links(struct results *results, const char *device_key,
+                              struct link_list links, struct error *error);
 enum status results_add_record(struct results *results, const struct record *record,
                                struct place place, struct error *error);
 
@@ -131,6 +135,9 @@ enum status results_sort(struct results *results, const struct plan *plan, struc
  * session may have been interrupted before it measured all roofs. The latest of several counts.
  * NULL: no description has roofs. */
 const struct device *results_roofs(const struct results *results, const struct device *device);
+
+/* Never NULL. Links are measured between nodes; the first device of a node has them. */
+const struct link_list *results_links(const struct results *results, const struct device *device);
 
 /* Returns the index of a key in devices, or -1. */
 int64_t results_device(const struct results *results, const char *key);

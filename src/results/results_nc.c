@@ -358,7 +358,7 @@ static void lengths_set(struct writer *w)
     w->set.lengths[DIM_CONFIG] = w->results->row_count;
     for (size_t i = 0; i < w->results->device_count; ++i) {
         w->roofs += (size_t)w->results->devices[i].roof_count;
-        w->set.lengths[DIM_LINK] += (size_t)w->results->devices[i].link_count;
+        w->set.lengths[DIM_LINK] += results_links(w->results, &w->results->devices[i])->count;
         if (device_has_health(&w->results->devices[i]))
             w->set.lengths[DIM_HEALTH] = HEALTH_COUNT;
     }
@@ -424,22 +424,27 @@ static void roofs_put(struct writer *w, size_t row, size_t device)
     dataset_put(&w->set, ROOF_DEVICE, row, count, devices);
 }
 
-/* Writes a device's links to the rows from `row` on. */
-static void links_put(struct writer *w, size_t row, size_t device)
+/* Writes a device's links to the rows from `row` on, and returns their number. */
+static size_t links_put(struct writer *w, size_t row, size_t device)
 {
-    const struct device *own = &w->results->devices[device];
-    const void *links[LINKS_MAX], *nodes[LINKS_MAX], *ends[LINKS_MAX];
-    int64_t end[LINKS_MAX];
-    size_t count = (size_t)own->link_count;
+    const struct link_list *own = results_links(w->results, &w->results->devices[device]);
+    const void **rows = dataset_allocate(&w->set, own->count, 3 * sizeof *rows);
+    int64_t *ends = dataset_allocate(&w->set, own->count, sizeof *ends);
+    const size_t count = rows && ends ? own->count : 0;
     for (size_t i = 0; i < count; ++i) {
-        end[i] = nodes_of_end(w->results, w->node_of, device, &own->links[i]);
-        links[i] = &own->links[i];
-        nodes[i] = &w->node_of[device];
-        ends[i] = &end[i];
+        ends[i] = nodes_of_end(w->results, w->node_of, device, &own->links[i]);
+        rows[i] = &own->links[i];
+        rows[count + i] = &w->node_of[device];
+        rows[2 * count + i] = &ends[i];
     }
-    dataset_put(&w->set, LINK_NODE, row, count, nodes);
-    dataset_put(&w->set, LINK_END, row, count, ends);
-    dataset_put(&w->set, LINKS, row, count, links);
+    if (count > 0) {
+        dataset_put(&w->set, LINKS, row, count, rows);
+        dataset_put(&w->set, LINK_NODE, row, count, rows + count);
+        dataset_put(&w->set, LINK_END, row, count, rows + 2 * count);
+    }
+    free(rows);
+    free(ends);
+    return count;
 }
 
 static void devices_put(struct writer *w)
@@ -451,9 +456,8 @@ static void devices_put(struct writer *w)
         devices[count + i] = &w->node_of[i];
         devices[2 * count + i] = &w->nodes[i];
         roofs_put(w, row, i);
-        links_put(w, link, i);
+        link += links_put(w, link, i);
         row += (size_t)w->results->devices[i].roof_count;
-        link += (size_t)w->results->devices[i].link_count;
     }
     if (devices && count > 0) {
         dataset_put(&w->set, DEVICES, 0, count, devices);

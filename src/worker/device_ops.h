@@ -101,9 +101,9 @@ struct device_ops {
     enum status (*keep_busy)(struct device_state *state, int kind, bool (*more)(void *argument),
                              void *argument, struct error *error);
 
-    /* Measures links into *device, or makes an id (LINK_ID bytes). No other function may have been
-     * called. NULL: no links. */
-    enum status (*measure_links)(const struct link_order *order, struct device *device, char *id,
+    /* Adds to *links, or makes an id (LINK_ID bytes). No other function may have been called.
+     * NULL: no links. */
+    enum status (*measure_links)(const struct link_order *order, struct link_list *links, char *id,
                                  struct error *error);
 
     /* Frees the memory of tune_roofs, and forgets the roofs. */

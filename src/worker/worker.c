@@ -240,9 +240,8 @@ static enum status answer(struct worker *worker, const char *line, struct reply 
     case REQUEST_LINKS:
         if (!worker->ops->measure_links)
             return error_set(error, STATUS_UNSUPPORTED, "no links between devices of this kind");
-        reply->kind = REPLY_DEVICE;
-        strcpy(reply->device.uuid, "all");
-        return worker->ops->measure_links(&request.link, &reply->device, reply->id, error);
+        reply->kind = REPLY_LINKS;
+        return worker->ops->measure_links(&request.link, &reply->links, reply->id, error);
     case REQUEST_RELEASE:
         forget_roofs(worker);
         reply->kind = REPLY_ROOFS;

@@ -85,26 +85,24 @@ TEST(roofs_round_trip)
 
 TEST(links_round_trip)
 {
-    const double seconds[] = {3, 1, 2};
+    double seconds[LINK_SAMPLES] = {3, 1, 2, 2, 2};
     struct reply reply, other;
     struct error error;
     reply_init(&reply);
     reply_init(&other);
-    reply.kind = REPLY_DEVICE;
-    strcpy(reply.device.uuid, "all");
+    reply.kind = REPLY_LINKS;
     strcpy(reply.id, "07ff");
-    struct link link = {.operation = LINK_ALL_REDUCE, .devices = 4, .bytes = 8, .nccl = 22803};
+    struct link link = {.operation = LINK_ALL_REDUCE, .devices = 4, .nccl = 22803};
     strcpy(link.from, "GPU-1");
     strcpy(link.to, "GPU-2");
     link.peer_access = FIELD_MISSING;
-    assert_int_equal(link_set_samples(&link, seconds, 3, &error), STATUS_OK);
-    assert_true(link.time == 2 && link.spread == 1 && link.bandwidth == 6); /* 8 / 2 * 2 * 3 / 4 */
-    for (int i = 0; i <= LINKS_MAX; ++i)                                    /* one link too many */
-        device_add_link(&reply.device, &link);
+    for (int i = 0; i < 500; ++i) /* as many as there are */
+        assert_ok(link_list_measured(&reply.links, &link, 8, seconds, &error), &error);
+    assert_true(link.time == 2 && link.bandwidth == 6); /* 8 / 2 * 2 * 3 / 4 */
     pass_on(&reply, &other);
     assert_string_equal(other.id, "07ff");
-    assert_int_equal(other.device.link_count, LINKS_MAX);
-    assert_memory_equal(&other.device.links[LINKS_MAX - 1], &link, sizeof link);
+    assert_int_equal(other.links.count, 500);
+    assert_memory_equal(&other.links.links[499], &link, sizeof link);
     reply_clear(&other);
     reply_clear(&reply);
 }

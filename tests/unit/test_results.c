@@ -245,19 +245,37 @@ TEST(test_roofs_of_the_same_device_only)
     results_destroy(results);
 }
 
-/* A model whose name is a part of another one is listed, too. */
-TEST(test_nodes_list_models)
+/* Ranks of a host may have any numbers. Later links of a device replace earlier ones. */
+TEST(test_nodes_by_session_and_host)
 {
-    struct device devices[3] = {gpu_device(), gpu_device(), gpu_device()};
-    const struct results results = {.devices = devices, .device_count = 3};
-    int64_t node_of[3];
+    static const char *const devices[][2] = {
+        {"s2/0", "b"}, {"s1/3", "b"}, {"s1/1", "a"}, {"s1/0", "b"}}; /* key and host */
+    const struct link link = {.operation = LINK_ALL_REDUCE, .nodes = 1, .bandwidth = 5};
+    struct results *results = results_create();
+    struct error error;
+    int64_t node_of[4];
     size_t count;
-    strcpy(devices[0].model, "NVIDIA H200 NVL");
-    strcpy(devices[1].model, "NVIDIA H200");
-    strcpy(devices[2].model, "NVIDIA H200");
-    struct node_summary *nodes = nodes_find(&results, node_of, &count);
-    assert_int_equal(count, 1);
-    assert_int_equal(nodes->devices, 3);
-    assert_string_equal(nodes->model, "NVIDIA H200 NVL, NVIDIA H200");
+    for (int i = 0; i < 4; ++i) {
+        struct device device = gpu_device();
+        strcpy(device.key, devices[i][0]);
+        strcpy(device.hostname, devices[i][1]);
+        device.uuid[0] = (char)('a' + i);
+        assert_ok(results_add_device(results, &device, &error), &error);
+    }
+    for (size_t links = 2; links < 4; ++links) {
+        struct link_list list = {NULL, 0};
+        while (list.count < links)
+            assert_ok(link_list_add(&list, &link, &error), &error);
+        assert_ok(results_add_links(results, "s1/1", list, &error), &error);
+    }
+    assert_ok(results_sort(results, NULL, &error), &error);
+    struct node_summary *nodes = nodes_find(results, node_of, &count);
+    assert_int_equal(count, 3);
+    assert_memory_equal(node_of, ((int64_t[]){0, 1, 0, 2}), sizeof node_of);
+    assert_int_equal(nodes[0].devices, 2);
+    assert_int_equal(results_links(results, &results->devices[0])->count, 0);
+    assert_int_equal(results_links(results, &results->devices[1])->count, 3);
+    assert_true(nodes[1].all_reduce_bandwidth == 5 && isnan(nodes[0].all_reduce_bandwidth));
     free(nodes);
+    results_destroy(results);
 }

@@ -243,39 +243,31 @@ static void buffers_close(struct links *links)
     links->sent = links->received = NULL;
 }
 
-/* byte. The largest size comes first, to wake the devices up. Pairs use every second size. */
-static const size_t sizes[] = {1 << 30, 1 << 28, 1 << 24, 1 << 20, 1 << 16, 1};
-
-static enum status measure(struct links *links, struct device *device, struct error *error)
+static enum status measure(struct links *links, struct link_list *found, struct error *error)
 {
-    enum { SAMPLES = 5 };
-    const bool copies = !links->shared, pairs = copies || links->peer >= 0;
+    const bool copies = !links->shared;
     const double length = copies ? 2e-3 : 10e-3; /* s */
     const double repeat_most =
         copies ? 100 : 400; /* number of operations that a blocked stream takes */
-    const size_t unit = 16 * (size_t)links->members; /* bytes: 16 of each device */
-    const size_t step = pairs ? 2 : 1;
-    for (size_t i = step - 1; i < sizeof sizes / sizeof *sizes; i += step) {
-        const size_t bytes = sizes[i] > unit ? sizes[i] / unit * unit : unit;
-        double about, seconds[SAMPLES];
+    size_t bytes;
+    for (int i = 0; (bytes = link_size(&links->link, i)) > 0; ++i) {
+        double about, seconds[LINK_SAMPLES];
         TRY(buffers_open(links, bytes, error));
         TRY(rehearse(links, bytes / sizeof(float), &about, error));
         const int repeat = (int)fmin(ceil(length / about), repeat_most);
         if (!copies)
             TRY(capture(links, bytes / sizeof(float), repeat, error));
-        for (int j = 0; j < SAMPLES; ++j)
+        for (int j = 0; j < LINK_SAMPLES; ++j)
             TRY(sample(links, bytes / sizeof(float), repeat, &seconds[j], error));
         vendor_graph_drop(links->graph); /* must precede the end of the communicator */
         links->graph = NULL;
         buffers_close(links);
-        links->link.bytes = (double)bytes;
-        TRY(link_set_samples(&links->link, seconds, SAMPLES, error));
-        device_add_link(device, &links->link);
+        TRY(link_list_measured(found, &links->link, bytes, seconds, error));
     }
     return STATUS_OK;
 }
 
-static enum status measure_copies(struct links *links, struct device *device, struct error *error)
+static enum status measure_copies(struct links *links, struct link_list *found, struct error *error)
 {
     struct cudaDeviceProp from, to;
     links->link.operation = LINK_COPY;
@@ -295,7 +287,7 @@ static enum status measure_copies(struct links *links, struct device *device, st
         links->link.peer_access =
             possible && (cudaDeviceEnablePeerAccess(links->to, 0) == cudaSuccess ||
                          cudaGetLastError() == cudaErrorPeerAccessAlreadyEnabled);
-        TRY(measure(links, device, error));
+        TRY(measure(links, found, error));
     }
     return STATUS_OK;
 }
@@ -303,7 +295,7 @@ static enum status measure_copies(struct links *links, struct device *device, st
 /* Exchanges with each peer in turn; all members begin a round together. Without peers all members
  * run the operations of all. */
 static enum status measure_members(struct links *links, const struct link_order *order,
-                                   struct device *device, struct error *error)
+                                   struct link_list *found, struct error *error)
 {
     char *end = NULL;
     int version = 0;
@@ -318,14 +310,14 @@ static enum status measure_members(struct links *links, const struct link_order 
         links->link.devices = 2;
         links->link.to_rank = links->peer;
         if (links->peer >= 0)
-            TRY(measure(links, device, error));
+            TRY(measure(links, found, error));
     }
     links->peer = -1;
     links->link.to_rank = FIELD_MISSING;
     links->link.devices = links->members;
     for (int i = LINK_ALL_REDUCE; i < LINK_OPERATIONS; ++i) {
         links->link.operation = i;
-        TRY(measure(links, device, error));
+        TRY(measure(links, found, error));
     }
     return STATUS_OK;
 }
@@ -333,7 +325,7 @@ static enum status measure_members(struct links *links, const struct link_order 
 /* NVLink multicast (NVLS) can leave all GPUs of a host out of service, so it is off. So are
  * registered buffers, which training jobs do not use. */
 static enum status measure_nccl(struct links *links, const struct link_order *order,
-                                struct device *device, struct error *error)
+                                struct link_list *found, struct error *error)
 {
     struct nccl_id id;
     unsigned byte;
@@ -346,7 +338,7 @@ static enum status measure_nccl(struct links *links, const struct link_order *or
     }
     TRY(CUDA(cudaMalloc((void **)&links->shared, 2 * sizeof *links->shared)));
     TRY(nccl_check(links->nccl.init(&links->comm, order->members, id, order->place), error));
-    enum status status = measure_members(links, order, device, error);
+    enum status status = measure_members(links, order, found, error);
     if (status != STATUS_DEVICE)
         links->nccl.destroy(links->comm);
     return status;
@@ -375,7 +367,7 @@ static enum status make_id(const struct links *links, char *text, struct error *
     return STATUS_OK;
 }
 
-enum status links_measure(const struct link_order *order, struct device *device, char *id,
+enum status links_measure(const struct link_order *order, struct link_list *found, char *id,
                           struct error *error)
 {
     struct links links = {.fill = fill_make(1, TENSOR_INPUT, 8, 0), .peer = -1};
@@ -403,8 +395,8 @@ enum status links_measure(const struct link_order *order, struct device *device,
     for (int i = 0; i < links.count && status == STATUS_OK; ++i)
         status = open_one(&links, i, error);
     if (status == STATUS_OK)
-        status = copies ? measure_copies(&links, device, error)
-                        : measure_nccl(&links, order, device, error);
+        status = copies ? measure_copies(&links, found, error)
+                        : measure_nccl(&links, order, found, error);
     if (status != STATUS_DEVICE) {
         buffers_close(&links);
         cudaFree(links.shared);

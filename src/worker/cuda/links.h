@@ -2,8 +2,8 @@
  * with one process for each GPU. */
 #pragma once
 
-#include "model/device.h"
+#include "model/link.h"
 
 /* As device_ops.measure_links. */
-enum status links_measure(const struct link_order *order, struct device *device, char *id,
+enum status links_measure(const struct link_order *order, struct link_list *found, char *id,
                           struct error *error);
