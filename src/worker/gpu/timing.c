@@ -410,13 +410,18 @@ enum status timing_run(struct gpu *gpu, struct work *work, bool cold, int sample
     return STATUS_OK;
 }
 
+/* The timer's time is subtracted, so samples of a slow host may be short. */
 enum status timing_compare(struct gpu *gpu, struct work *work, bool cold, double share, int samples,
                            double *seconds, struct error *error)
 {
     struct series s;
     TRY(series_begin(gpu, work, cold, &s, error));
     TRY(sample_size(&s, share, &s.iterations, error));
-    return series_take(&s, samples, seconds, error);
+    s.iterations = (int)within(queue_host_time / work->pace.enqueue_time, 1.0, s.iterations);
+    TRY(series_take(&s, samples, seconds, error));
+    for (int i = 0; i < samples; ++i)
+        seconds[i] = fmax(seconds[i] - s.calibration.overhead / s.iterations, seconds[i] / 4);
+    return STATUS_OK;
 }
 
 enum status timing_blocked(struct gpu *gpu, double limit, gpu_enqueue *enqueue, void *argument,

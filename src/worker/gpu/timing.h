@@ -13,8 +13,9 @@
 enum status timing_run(struct gpu *gpu, struct work *work, bool cold, int samples, double *seconds,
                        struct record *record, struct error *error);
 
-/* Times one iteration to compare algorithms. Samples are long enough that the timer adds `share` of
- * their time at most. work->pace belongs to the bound algorithm, or is all zero. */
+/* Times one iteration to compare algorithms, without the timer's own time. The timer takes `share`
+ * of a sample at most, unless the host needs more than 1 ms for such a sample. work->pace belongs
+ * to the bound algorithm, or is all zero. */
 enum status timing_compare(struct gpu *gpu, struct work *work, bool cold, double share, int samples,
                            double *seconds, struct error *error);
 
