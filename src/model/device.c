@@ -57,12 +57,6 @@ const struct field device_fields[] = {
       .comment = "best of its roofs, on all multiprocessors: the greater of performance x mean / "
                  "sm_clock and sustained / sustained_clock",
       JSON_ONLY),
-    D(sustained_vector, FIELD_PRECISIONS, "s-1",
-      "compute roof once the clock has settled: measured FLOP/s of the vector units",
-      .origin = FIELD_DERIVED, .comment = "best of its roofs", JSON_ONLY),
-    D(sustained_tensor, FIELD_PRECISIONS, "s-1",
-      "compute roof once the clock has settled: measured FLOP/s of the tensor units",
-      .origin = FIELD_DERIVED, .comment = "best of its roofs", JSON_ONLY),
     D(working_set, FIELD_LEVELS, "byte",
       "largest set that the level serves at nearly its read roof", .origin = FIELD_DERIVED,
       .comment = "of its read roofs; more than that does not stay in the cache", JSON_ONLY),
@@ -74,9 +68,6 @@ const struct field device_fields[] = {
     D(launch_overhead, FIELD_DOUBLE, "s",
       "time from one empty kernel (CPU: OpenMP region) to the next", .origin = FIELD_DERIVED,
       .comment = "its roof launch gap"),
-    D(launch_dependent, FIELD_DOUBLE, "s",
-      "time from one small kernel to the next, which needs its result", .origin = FIELD_DERIVED,
-      .comment = "its roof launch gap dependent", JSON_ONLY),
     D(roofs_reused, FIELD_TEXT, "1", "file that the roofs were taken from, instead of measured"),
     D(theory_bandwidth, FIELD_LEVELS, "byte s-1", "theoretical bandwidth at the nominal clock",
       .origin = FIELD_MODELLED, JSON_ONLY),
@@ -183,8 +174,8 @@ static void peaks_clear(struct device *device)
     for (int i = 0; i < LEVEL_COUNT; ++i)
         device->peak_bandwidth[i] = device->working_set[i] = device->latency[i] = NAN;
     for (int i = 0; i < PRECISION_COUNT; ++i) {
-        device->peak_vector[i] = device->cycle_vector[i] = device->sustained_vector[i] = NAN;
-        device->peak_tensor[i] = device->cycle_tensor[i] = device->sustained_tensor[i] = NAN;
+        device->peak_vector[i] = device->cycle_vector[i] = NAN;
+        device->peak_tensor[i] = device->cycle_tensor[i] = NAN;
     }
 }
 
@@ -195,8 +186,6 @@ static void lift_compute(struct device *device, const struct roof_kind *kind,
     enum precision precision = kind->precision;
     lift(&(vector ? device->peak_vector : device->peak_tensor)[precision], roof->performance);
     lift(&(vector ? device->cycle_vector : device->cycle_tensor)[precision], roof_per_cycle(roof));
-    lift(&(vector ? device->sustained_vector : device->sustained_tensor)[precision],
-         roof->sustained);
 }
 
 /* Whether a farther level is faster than this roof, with the same pattern and condition. Then the
@@ -250,7 +239,6 @@ void device_set_peaks(struct device *device)
         }
     }
     device->launch_overhead = time_of(device, ROOF_LAUNCH_GAP);
-    device->launch_dependent = time_of(device, ROOF_LAUNCH_GAP_DEPENDENT);
 }
 
 static double byte_time(const struct roof *roof)

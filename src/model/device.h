@@ -41,17 +41,14 @@ struct device {
     /* Peaks for the Roofline, set by device_set_peaks; missing without a measured roof. */
     double peak_bandwidth[LEVEL_COUNT];                                /* byte s-1 */
     double peak_vector[PRECISION_COUNT], peak_tensor[PRECISION_COUNT]; /* s-1 */
-    /* FLOPs of the whole device per cycle of the multiprocessors' clock, and per second once the
-     * clock has settled under load. */
+    /* FLOPs of the whole device per cycle of the multiprocessors' clock */
     double cycle_vector[PRECISION_COUNT], cycle_tensor[PRECISION_COUNT];
-    double sustained_vector[PRECISION_COUNT], sustained_tensor[PRECISION_COUNT]; /* s-1 */
     /* byte, largest set that a shared cache reads at nearly its roof; less than the capacity */
     double working_set[LEVEL_COUNT];
     double latency[LEVEL_COUNT]; /* s from a load to the load that needs its result */
     /* s-1, accelerators: highest clock of any roof or row of the session; results_finish sets it */
     double sm_clock_free;
     double launch_overhead;  /* s between the starts of empty kernels (or OpenMP regions) */
-    double launch_dependent; /* s between the starts of small kernels; each needs the one before */
     char roofs_reused[1024]; /* file with the reused roofs; "": measured by this job */
     /* theoretical roofs, from attributes and clocks of the device; missing: unknown */
     double theory_bandwidth[LEVEL_COUNT];

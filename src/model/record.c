@@ -72,7 +72,6 @@ const struct field record_fields[] = {
                  "trace and counts are; of several rounds the median of round_time",
       ALWAYS),
     I(time_mean, "time of one iteration, mean"),
-    T(time_stdev, "time of one iteration, sample standard deviation", JSON_ONLY),
     I(time_min, "time of one iteration, minimum", JSON_ONLY),
     I(time_max, "time of one iteration, maximum", JSON_ONLY),
     I(time_median_low, "lower end of the 95 % interval of time_median",
@@ -94,8 +93,6 @@ const struct field record_fields[] = {
       .comment = "median of loops of a millisecond, each enqueued at once on an idle device; of "
                  "CPUs missing: there the host is the device",
       JSON_ONLY),
-    R(host_uncertainty, FIELD_DOUBLE, "1",
-      "half the 95 % confidence interval of host_time, over host_time", JSON_ONLY),
     I(caller_time, "time of one iteration for a caller who enqueues them in a loop",
       .comment = "median of loops of a millisecond until the device is done: nothing is held back, "
                  "so that the slower of host and device sets the pace; missing on CPUs, for cold "
@@ -157,10 +154,6 @@ const struct field record_fields[] = {
                  "counted with fp16"),
     R(flops_tensor, FIELD_PRECISIONS, "1",
       "counted FLOPs of the tensor units, by precision: part of flops_counted"),
-    R(bytes_read, FIELD_LEVELS, "byte", "counted bytes that were read: part of bytes_counted",
-      .comment = "dram: by the whole device; l2: by its multiprocessors; l1: global, local and "
-                 "texture accesses, all but global stores",
-      JSON_ONLY),
     R(bytes_written, FIELD_LEVELS, "byte", "counted bytes that were written: part of bytes_counted",
       .comment = "dram: by the whole device; l2: by its multiprocessors, with atomics; l1: "
                  "global stores"),
@@ -324,7 +317,6 @@ void record_set_quantities(struct record *record, const double values[QUANTITY_C
     for (int level = 0; level < LEVEL_COUNT; ++level) {
         enum quantity read, write;
         bool counted = quantity_of_level((enum memory_level)level, &read, &write);
-        record->bytes_read[level] = counted ? values[read] : NAN;
         record->bytes_written[level] = counted ? values[write] : NAN;
     }
     quantity_bytes(values, record->bytes_counted);

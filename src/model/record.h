@@ -64,7 +64,7 @@ struct record {
     double runner_up_time;               /* s */
     char program_hash[CONFIG_HASH_TEXT]; /* hash of the files in a program's command */
     /* timing run */
-    double time_median, time_mean, time_stdev, time_min, time_max; /* s, one iteration */
+    double time_median, time_mean, time_min, time_max; /* s, one iteration */
     double time_median_low,
         time_median_high; /* s, confidence interval of the median, see struct stats */
     int64_t bimodal;      /* 1: two modes, see stats_two_modes; missing: too few samples */
@@ -72,8 +72,8 @@ struct record {
     double graph_time;
     /* s of one iteration, medians over loops in which a caller enqueues iterations and then waits
      * for the device: host_time until the loop is enqueued, caller_time until the device has
-     * finished. Uncertainties are those of stats_uncertainty. */
-    double host_time, host_uncertainty, caller_time, caller_uncertainty;
+     * finished. caller_uncertainty is that of stats_uncertainty. */
+    double host_time, caller_time, caller_uncertainty;
     /* time of test kernels with the idle profiler in the process, over their time without it;
      * missing: the profiler was not in the process during timing */
     double profiler_ratio;
@@ -102,8 +102,8 @@ struct record {
     double bytes_counted[LEVEL_COUNT];
     double flops_vector[PRECISION_COUNT]; /* parts of flops_counted; fp16 includes bf16 */
     double flops_tensor[PRECISION_COUNT];
-    double bytes_read[LEVEL_COUNT], bytes_written[LEVEL_COUNT]; /* parts of bytes_counted */
-    struct outcome counters; /* enum counted, with the reason if counts are missing */
+    double bytes_written[LEVEL_COUNT]; /* part of bytes_counted */
+    struct outcome counters;           /* enum counted, with the reason if counts are missing */
     /* conditions during the timing run */
     double sm_clock, memory_clock; /* s-1 */
     double sm_clock_counted;       /* s-1, cycles over time, both counted by the device */

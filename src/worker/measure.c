@@ -102,7 +102,6 @@ enum status measure_keep_samples(const double *samples, size_t count, struct rec
     record->time_median_high = stats->median_high;
     record->bimodal = count < STATS_MODES_LEAST ? FIELD_MISSING : two;
     record->time_mean = stats->mean;
-    record->time_stdev = stats->stdev;
     record->time_min = stats->min;
     record->time_max = stats->max;
     return STATUS_OK;

@@ -173,7 +173,6 @@ static void set_times(struct record *r, double time)
     for (int i = 0; i < 3; ++i)
         r->sample[i] = time * (1 + 0.125 * (i - 1));
     r->time_median = r->time_mean = time;
-    r->time_stdev = 0.125 * time;
     r->time_min = r->sample[0];
     r->time_max = r->sample[2];
     r->verify_error = 1e-7;
@@ -247,7 +246,6 @@ static struct record conv2d_record(void)
     r.busy_time = 22e-6;
     r.trace_time = 23e-6;
     r.host_time = 29e-6;
-    r.host_uncertainty = 0.03125;
     r.caller_time = 30e-6;
     r.caller_uncertainty = 0.0625;
     assert_ok(record_set_kernels(&r, kernels, 2, &error), &error);
@@ -265,9 +263,8 @@ static struct record counted_record(void)
     const enum memory_level levels[] = {LEVEL_DRAM, LEVEL_L2, LEVEL_L1};
     for (int i = 0; i < 3; ++i) {
         enum memory_level level = levels[i];
-        r.bytes_read[level] = (i + 1) * 26e6;
         r.bytes_written[level] = 6.5e6;
-        r.bytes_counted[level] = r.bytes_read[level] + r.bytes_written[level];
+        r.bytes_counted[level] = (i + 1) * 26e6 + r.bytes_written[level];
     }
     r.kernels[0].flops_counted = r.flops_counted;
     r.kernels[0].bytes_counted[LEVEL_DRAM] = 2e7;

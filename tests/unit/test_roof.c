@@ -244,7 +244,6 @@ TEST(peaks_by_cycle_and_direction)
     device_set_peaks(&device);
     assert_true(device.peak_tensor[PRECISION_FP16] == 4.0);
     assert_true(device.cycle_tensor[PRECISION_FP16] == roof_per_cycle(&cool));
-    assert_true(device.sustained_tensor[PRECISION_FP16] == 2.25);
     assert_true(isnan(device.cycle_vector[PRECISION_FP16]));
     assert_true(device.peak_bandwidth[LEVEL_L2] == 12.5);
 }

@@ -385,7 +385,6 @@ SCRIPT_TEST(a_caller_sees_the_slower_side)
         script.empty_time = cases[i].device * script.call_time;
         assert_int_equal(timing_caller(gpu, &work.base, cases[i].cold, &record, &error), STATUS_OK);
         assert_in_range(1e9 * record.host_time, 1e9 * script.call_time, 1.3e9 * script.call_time);
-        assert_true(record.host_uncertainty < 0.01);
         assert_int_equal(isnan(record.caller_time), cases[i].cold || cases[i].ops == &reset_ops);
         if (!isnan(record.caller_time)) {
             assert_near(record.caller_time, fmax(script.call_time, script.empty_time));

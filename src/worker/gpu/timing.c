@@ -526,7 +526,6 @@ enum status timing_caller(struct gpu *gpu, struct work *work, bool cold, struct 
     }
     TRY(stats_compute(host, count, &stats, error));
     record->host_time = stats.median;
-    record->host_uncertainty = stats_uncertainty(&stats);
     if (cold || once)
         return STATUS_OK;
     TRY(stats_compute(caller, count, &stats, error));
