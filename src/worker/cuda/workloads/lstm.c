@@ -1,6 +1,5 @@
 #include "model/workloads/lstm.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,27 +10,18 @@
 #include "worker/cuda/workloads/cudnn_tensor.h"
 #include "worker/cuda/workloads/workloads.h"
 
-/* cuDNN's algorithms. All sequences have one length, so packed and padded data have one layout,
- * [sequence][batch][width]. Some kernels of cuDNN take only packed or only padded data. */
-#define PACKED CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED, CUDNN_RNN_PADDED_IO_DISABLED
-#define PADDED CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED, CUDNN_RNN_PADDED_IO_ENABLED
+/* cuDNN's algorithms. All sequences have one length, so packed data have the layout
+ * [sequence][batch][width]. */
+enum { STANDARD, STATIC, STATIC_SMALL_H, DYNAMIC, ALGORITHMS };
 static const struct lstm_algorithm {
     const char *name;
-    int packed; /* index of the same algorithm on packed data */
     cudnnRNNAlgo_t number;
-    cudnnRNNDataLayout_t layout;
-    uint32_t flags;
-} algorithms[] = {
-    {"standard", 0, CUDNN_RNN_ALGO_STANDARD, PACKED},
-    {"persist-static", 1, CUDNN_RNN_ALGO_PERSIST_STATIC, PACKED},
-    {"persist-static-small-h", 2, CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H, PACKED},
-    {"standard padded", 0, CUDNN_RNN_ALGO_STANDARD, PADDED},
-    {"persist-static padded", 1, CUDNN_RNN_ALGO_PERSIST_STATIC, PADDED},
-    {"persist-static-small-h padded", 2, CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H, PADDED},
-    {"persist-dynamic", 6, CUDNN_RNN_ALGO_PERSIST_DYNAMIC, PACKED},
-    {"persist-dynamic padded", 6, CUDNN_RNN_ALGO_PERSIST_DYNAMIC, PADDED},
+} algorithms[ALGORITHMS] = {
+    [STANDARD] = {"standard", CUDNN_RNN_ALGO_STANDARD},
+    [STATIC] = {"persist-static", CUDNN_RNN_ALGO_PERSIST_STATIC},
+    [STATIC_SMALL_H] = {"persist-static-small-h", CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H},
+    [DYNAMIC] = {"persist-dynamic", CUDNN_RNN_ALGO_PERSIST_DYNAMIC},
 };
-enum { ALGORITHMS = sizeof algorithms / sizeof *algorithms };
 
 static const cudnnRNNMode_t modes[LSTM_KINDS] = {
     [LSTM_LSTM] = CUDNN_LSTM,
@@ -208,8 +198,7 @@ static void binding_release(struct arena *arena, struct binding *b)
 }
 
 static enum status data_describe(const struct lstm_work *l, int64_t width,
-                                 cudnnRNNDataLayout_t layout, cudnnRNNDataDescriptor_t *descriptor,
-                                 struct error *error)
+                                 cudnnRNNDataDescriptor_t *descriptor, struct error *error)
 {
     const struct lstm *s = &l->shape;
     int *lengths = malloc((size_t)s->batch * sizeof *lengths);
@@ -219,8 +208,9 @@ static enum status data_describe(const struct lstm_work *l, int64_t width,
         lengths[i] = (int)s->sequence;
     enum status status = CUDNN(cudnnCreateRNNDataDescriptor(descriptor));
     if (status == STATUS_OK)
-        status = CUDNN(cudnnSetRNNDataDescriptor(*descriptor, l->data, layout, (int)s->sequence,
-                                                 (int)s->batch, (int)width, lengths, NULL));
+        status = CUDNN(
+            cudnnSetRNNDataDescriptor(*descriptor, l->data, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED,
+                                      (int)s->sequence, (int)s->batch, (int)width, lengths, NULL));
     free(lengths);
     return status;
 }
@@ -238,14 +228,14 @@ static enum status binding_build(struct gpu *gpu, const struct lstm_work *l,
     double available = 0;
     struct error unknown;
     cudnnForwardMode_t mode = backward ? CUDNN_FWD_MODE_TRAINING : CUDNN_FWD_MODE_INFERENCE;
-    TRY(data_describe(l, s->features, algorithm->layout, &b->x_descriptor, error));
-    TRY(data_describe(l, s->output * s->directions, algorithm->layout, &b->y_descriptor, error));
+    TRY(data_describe(l, s->features, &b->x_descriptor, error));
+    TRY(data_describe(l, s->output * s->directions, &b->y_descriptor, error));
     TRY(CUDNN(cudnnCreateRNNDescriptor(&b->rnn)));
     TRY(CUDNN(cudnnSetRNNDescriptor_v8(
         b->rnn, algorithm->number, modes[s->kind], CUDNN_RNN_DOUBLE_BIAS,
         s->directions == 2 ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT,
         l->data, l->compute, l->math, (int32_t)s->features, (int32_t)s->hidden, (int32_t)s->output,
-        (int32_t)s->layers, l->dropout, algorithm->flags)));
+        (int32_t)s->layers, l->dropout, CUDNN_RNN_PADDED_IO_DISABLED)));
     if (algorithm->number == CUDNN_RNN_ALGO_PERSIST_DYNAMIC)
         TRY(CUDNN(cudnnBuildRNNDynamic(gpu->cudnn, b->rnn, (int)s->batch)));
     TRY(CUDNN(cudnnGetRNNTempSpaceSizes(gpu->cudnn, b->rnn, mode, b->x_descriptor,
@@ -387,20 +377,12 @@ static bool may_pay(const struct gpu *gpu, const struct lstm_work *l)
     const struct lstm *s = &l->shape;
     const double weights = (double)(s->cell->gates * s->hidden * s->output), flops_most = 5e7;
     const double registers = 0.75 * 4 * gpu->limits.regsPerMultiprocessor * gpu->multiprocessors;
-    double standard = INFINITY, fixed = INFINITY;
-    for (int i = 0; i < ALGORITHMS; ++i) {
-        const struct binding *b = &l->bindings[i];
-        if (algorithms[i].number == CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H && b->runs)
-            return false;
-        if (b->time > 0 && algorithms[i].number == CUDNN_RNN_ALGO_STANDARD)
-            standard = fmin(standard, b->time);
-        else if (b->time > 0)
-            fixed = fmin(fixed, b->time);
-    }
+    const double standard = l->bindings[STANDARD].time, fixed = l->bindings[STATIC].time;
     const double clear = 1.25; /* a host that is slow for standard makes no difference */
-    return !(is_tensor(s->precision) &&
-             (clear * fixed < standard || 2 * weights * (double)s->batch > flops_most)) &&
-           weights * (double)element_bytes(l) < registers;
+    if (is_tensor(s->precision) && ((fixed > 0 && (standard == 0 || clear * fixed < standard)) ||
+                                    2 * weights * (double)s->batch > flops_most))
+        return false;
+    return !l->bindings[STATIC_SMALL_H].runs && weights * (double)element_bytes(l) < registers;
 }
 
 static double *algorithm_hot_time(const struct work *work, int candidate)
@@ -410,24 +392,17 @@ static double *algorithm_hot_time(const struct work *work, int candidate)
 }
 
 /* Makes an algorithm the bound one, and builds it at the first call. Built algorithms stay, because
- * the search binds them in turn.
- *
- * An algorithm gets padded data only if cuDNN lacks it on packed data. Where cuDNN has it on both,
- * both run the same kernels, in every measured shape.
- *
- * The compiled algorithms come last. */
+ * the search binds them in turn. The compiled algorithm comes last. */
 static enum status algorithm_bind(struct gpu *gpu, struct work *work, int candidate,
                                   struct error *error)
 {
     struct lstm_work *l = (struct lstm_work *)work;
     const int place = l->first + candidate;
     const struct lstm_algorithm *algorithm = &algorithms[place];
-    if (algorithm->packed != place && l->bindings[algorithm->packed].name[0])
-        return error_set(error, STATUS_UNSUPPORTED, "%s runs on packed data", algorithm->name);
     l->bound = &l->bindings[place];
     if (l->bound->built)
         return STATUS_OK;
-    if (algorithm->number == CUDNN_RNN_ALGO_PERSIST_DYNAMIC && l->count > 1 && !may_pay(gpu, l))
+    if (place == DYNAMIC && l->count > 1 && !may_pay(gpu, l))
         return error_set(error, STATUS_UNSUPPORTED, "%s is not compiled: there are faster kernels",
                          algorithm->name);
     enum status status = binding_build(gpu, l, algorithm, l->bound, error);
