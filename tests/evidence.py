@@ -22,10 +22,8 @@ ALIKE = 1.5  # largest over smallest bytes that count as alike
 PRESERVED = 1.15  # largest over smallest arithmetic intensity that counts as preserved
 
 
-def newest(name):
-    """Returns the path of a sweep's file in tests/data: of H200s, or else of H100s."""
-    paths = [os.path.join(ROOT, f"tests/data/{name}_{kind}.nc") for kind in ("h200", "h100")]
-    return next(path for path in paths if os.path.exists(path))
+def path_of(name):
+    return os.path.join(ROOT, f"tests/data/{name}_h200.nc")
 
 
 class File:

@@ -343,11 +343,11 @@ TensorFlow ran on no GPU here. INT8 outside tensor units, locked clocks and spil
 def nulls(files):
     """Returns {name: (what differs, ratios)}: ratios are at least 1."""
     paper, found = files["paper"], {}
-    rounds = [post.load(path).round_time.values for path in (NODE, evidence.newest("training"))]
+    rounds = [post.load(path).round_time.values for path in (NODE, evidence.path_of("training"))]
     pairs = [np.log(own[:, a] / own[:, b]) for own in rounds for a, b in ((0, 1), (0, 2), (1, 2))]
     times = np.exp(np.abs(np.concatenate(pairs)))
     found["time"] = "times of a row in two processes (`node_4xh200`, `training`)", times
-    other = File(evidence.newest("conv2d_batch"))
+    other = File(evidence.path_of("conv2d_batch"))
     one, two = (t[t.cache == "hot"].set_index(["configuration", "kernels"]) for t in (paper.hot, other.rows))
     l2 = [
         pandas.Series(f.data.bytes_counted.values[t.row, f.levels.index("l2")], t.index)
@@ -364,7 +364,7 @@ def nulls(files):
 
 def opened():
     """Returns {sweep: File} of the committed files, and the null sets."""
-    files = {name: kind(evidence.newest(name)) for name, kind in FILES.items()}
+    files = {name: kind(evidence.path_of(name)) for name, kind in FILES.items()}
     sets = nulls(files)
     for f in files.values():
         f.null = {name: float(np.quantile(ratios[np.isfinite(ratios)], 0.95)) for name, (_, ratios) in sets.items()}
@@ -415,7 +415,7 @@ def theory(loaded):
 
 
 def energies(_):
-    r = post.rows(post.load(evidence.newest("energy")))
+    r = post.rows(post.load(evidence.path_of("energy")))
     off = (r.energy_at_roofs / r.energy - 1).dropna()
     kinds = off.groupby(r.workload + " " + r.precision).median()
     near = [f"{(off.abs() < most).sum()} of {len(off)} rows" for most in (0.1, 0.25)]
@@ -457,7 +457,7 @@ def order(test):
 def page():
     files, sets = opened()
     of = [
-        [f"`{os.path.relpath(f.path, evidence.ROOT)}`", f.data.device_model.values[0]]
+        [f"`{os.path.relpath(f.path, evidence.ROOT)}`", f"{f.data.sizes['device']} x {f.data.device_model.values[0]}"]
         + [f.data.device_library_version.values[0], str(f.rows.start_time.min())[:10], f"{len(f.rows)}"]
         for name, f in files.items()
     ]

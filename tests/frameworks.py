@@ -521,7 +521,7 @@ def page(f):
     graphs = [
         f"{layer}, {name} {100 * difference:+.1f} %" for layer, name, difference, same in graphs_beside(f) if same
     ]
-    paper = Frameworks(evidence.newest("paper_frameworks"))
+    paper = Frameworks(evidence.path_of("paper_frameworks"))
     return PAGE.format(
         file=os.path.relpath(f.path, evidence.ROOT),
         devices=f"{len(f.data.device_model)} x {f.data.device_model.values[0]}",
@@ -540,7 +540,7 @@ def page(f):
 def main(*arguments):
     files = [argument for argument in arguments if not argument.startswith("--")]
     options = tuple(argument for argument in arguments if argument.startswith("--"))
-    f = Frameworks(files[0] if files else evidence.newest("frameworks"))
+    f = Frameworks(files[0] if files else evidence.path_of("frameworks"))
     return agreement(f) if options == ("--agree",) else evidence.page_main("frameworks", page(f), list(options))
 
 

@@ -234,7 +234,7 @@ def counted(r):
 
 
 def page(folder):
-    f = Guide(evidence.newest("guide"))
+    f = Guide(evidence.path_of("guide"))
     plan, levels = modelled(folder), [level for level in f.levels if level != "l3"]
     widths = f.data.device_peak_bandwidth.values[0][[f.levels.index(level) for level in levels]]
     machine = [

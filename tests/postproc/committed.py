@@ -5,6 +5,7 @@ modelled FLOPs and bytes. recompute.py checks their derived values."""
 import collections
 import os
 import pathlib
+import re
 import sys
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
@@ -25,7 +26,7 @@ ROWS = {
     "guide_h200": 22,
     "training_h200": 64,
     "handwritten_h200": 60,
-    "energy_h100": 60,
+    "energy_h200": 49,
     "node_2xh100": 80,
     "node_4xh200": 160,
     "training_cpu": 26,
@@ -116,11 +117,14 @@ def check_handwritten(data):
 
 
 def check_energy(data):
-    """No row's energy differs from the energy at the roofs by more than a half, and the median by more than a quarter
-    (docs/measurements.md). In a run of 0.7 s the power may exceed the cap by up to 11 %."""
+    """Energy differs from the energy at the roofs by at most 0.4, in the median by a quarter (docs/measurements.md). Only
+    the pool needs twice as much: its issue slots are 75 % busy with instructions that are neither FLOPs nor bytes.
+    In a run of 0.7 s the power may exceed the cap by up to 11 %."""
     rows = post.rows(data)
-    off, share = (rows.energy_at_roofs / rows.energy - 1).abs(), rows.energy_constant_share
-    assert len(rows) == 60 and (off < 0.5).all() and off.median() < 0.25, off.describe()
+    off, share = rows.energy_at_roofs / rows.energy - 1, rows.energy_constant_share
+    far = rows[off.abs() >= 0.4]
+    assert off.abs().median() < 0.25 and (off > -0.6).all() and (far.workload == "pool").all(), off.describe()
+    assert (off[far.index] < 0).all() and far.cause.str.contains("issue").all(), far.cause
     assert ((share > 0) & (share < 1)).all(), share.describe()
     assert (rows.energy / rows.energy_time < 1.15 * float(data.device_power_limit[0])).all()
 
@@ -162,6 +166,8 @@ def check_node(data):
 
 def main():
     for path in sorted(pathlib.Path().glob("*.nc")):
+        texts = [post.load(path).attrs[name] for name in ("command", "history", "manifest_path")]
+        assert not re.search(r"(^|\s)/\w", "\n".join(texts)), f"{path} has a path of the machine: {texts}"
         if "frameworks" not in path.name:  # its rows are programs, which have no parameters
             test_xarray.check(path)
     files = {name: load(name) for name in ROWS}
@@ -170,7 +176,7 @@ def main():
     check_guide(files["guide_h200"])
     check_training(files["training_h200"], files["training_cpu"])
     check_handwritten(files["handwritten_h200"])
-    check_energy(files["energy_h100"])
+    check_energy(files["energy_h200"])
     check_roofs(files["node_2xh100"])
     check_node(files["node_2xh100"])
     check_roofs(post.load("roofs_2xh100.nc"))

@@ -669,6 +669,7 @@ TEST(sweeps_have_their_points)
         {SWEEPS "paper.ini", 4 * (84 - 18) + 2 * (64 - 12 + 5), 4 * 18 + 2 * 12, 0},
 #ifdef ROOFSWEEP_PROGRAMS
         {SWEEPS "paper_frameworks.ini", 5 * 11 * 4 + 7 + 4 * 13 * 4 + 13 * 2, 0, 13 * 2},
+        {SWEEPS "frameworks_cpu.ini", 4 * (8 + 10), 0, 0},
 #endif
         {SWEEPS "algorithms.ini", 2 * 7 * (3 + 2) + 3 * 2 * 2 * 4, 2 * 7, 0},
         {SWEEPS "loops.ini", 2 * 2 + 2 + 2 + 1, 0, 0},
