@@ -326,6 +326,8 @@ verdict changes.
 - Caches are cold, except in `frameworks`. AI is FLOPs for each byte of device memory. Bytes of a conv2d's result that
   are still in L2 at the end count: bytes written to L2 less bytes written to device memory.
 - Bounds are the paper's (II-B): they compare the times of a row's FLOPs and bytes, each at its roof.
+- JAX's gradients of an LSTM include the forward pass, and are not compared with others. `paper_frameworks` holds two
+  H200s: the second one measured the rows of cuDNN and 18 of 96 rows of JAX.
 - A series is one framework or layout, precision and pass. "1.2 to 3" means smallest to largest.
 - A finding holds in part if some of its series, rows or parts refute it, and cannot be told if most of them differ by
   less than the null set.

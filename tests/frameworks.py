@@ -20,8 +20,9 @@ from evidence import ALIKE, DEFAULTS, PRESERVED, SHAPE, File, above, below, list
 STEADY = 1.25  # times, largest over smallest
 CASE = [*SHAPE, "precision", "pass"]
 AXES = {"conv2d": SHAPE[:4], "lstm": ["batch", *SHAPE[4:]]}
+CPU = os.path.join(evidence.ROOT, "tests/data/frameworks_cpu.nc")
 GRAPHS_DIFFER = 0.05  # relative difference between times of the same kernels in CUDA graphs
-NAMES = {"cudnn": "cuDNN", "torch": "PyTorch", "jax": "JAX", "tensorflow": "TensorFlow"}
+NAMES = {"cudnn": "cuDNN", "cpu": "oneDNN", "torch": "PyTorch", "jax": "JAX", "tensorflow": "TensorFlow"}
 
 
 def series(row):
@@ -87,8 +88,10 @@ def along(table, axis):
 
 
 def cases(table):
-    """Yields the fastest row of each framework, for each layer that several frameworks have."""
-    for _, rows in table.groupby(CASE):
+    """Yields the fastest row of each framework, for each layer that several frameworks have. JAX's and TensorFlow's
+    gradients of an LSTM are left out, because they run the forward pass, too."""
+    both = table.label.isin(["jax-lstm", "tensorflow-lstm"]) & (table["pass"] == "backward")
+    for _, rows in table[~both].groupby(CASE):
         best = rows.loc[rows.groupby("framework").time_median.idxmin()]
         if len(best) > 1:
             yield best
@@ -487,6 +490,18 @@ FLOPs/bytes/time/launches at the last value of an axis over those at the first v
 ## The same kernels
 
 {agreement}
+
+## On a CPU
+
+`tests/data/{cpu}.nc`, a file of `sweeps/frameworks_cpu.ini` on {processor}, fp32, cold caches: times over the
+fastest, medians of {sizes} sizes (smallest to largest), and the growth of the time with four times the FLOPs (256
+filters for 64, a batch of 64 for 16):
+
+{ranks}
+
+- Time that does not grow is no arithmetic. An LSTM in PyTorch and TensorFlow is calls of the framework.
+- The backward pass of an LSTM in JAX and TensorFlow includes the forward pass.
+- A program has no kernels on a CPU, so the file does not tell the algorithms.
 """
 
 
@@ -500,6 +515,19 @@ def layers(f):
                 lines.append([case, r.series, *numbers, f.words("limiter").get(r.limiter, "")])
                 case = ""
     return evidence.markdown(["layer", "series", "time, us", "kernels, us", "launches", "limiter"], lines)
+
+
+def ranks(f):
+    """Returns a table of frameworks by layer and pass, the fastest first."""
+    lines = []
+    for layer, axis, first, last in (("conv2d", "filters", 64, 256), ("lstm", "batch", 16, 64)):
+        for way, rows in getattr(f, layer).groupby("pass", sort=False):
+            t = rows.pivot_table(index=SHAPE, columns="framework", values="time_median")
+            over = t.div(t.min(axis=1), axis=0)
+            grown = t.groupby(axis).first().loc[last] / t.groupby(axis).first().loc[first]
+            cells = [f"{n} {m:.2f} ({span(over[n])}), {grown[n]:.2f}" for n, m in over.median().sort_values().items()]
+            lines.append([f"{layer}, {way}", *cells])
+    return evidence.markdown(["layer", "first", "second", "third", "fourth"], lines)
 
 
 def trajectories(f):
@@ -521,7 +549,7 @@ def page(f):
     graphs = [
         f"{layer}, {name} {100 * difference:+.1f} %" for layer, name, difference, same in graphs_beside(f) if same
     ]
-    paper = Frameworks(evidence.path_of("paper_frameworks"))
+    paper, cpu = Frameworks(evidence.path_of("paper_frameworks")), Frameworks(CPU)
     return PAGE.format(
         file=os.path.relpath(f.path, evidence.ROOT),
         devices=f"{len(f.data.device_model)} x {f.data.device_model.values[0]}",
@@ -530,6 +558,10 @@ def page(f):
         layers="\n".join(layers(f)),
         paper=os.path.relpath(paper.path, evidence.ROOT),
         trajectories="\n".join(trajectories(paper)),
+        cpu="frameworks_cpu",
+        processor=cpu.data.device_model.values[0],
+        sizes=" or ".join(str(len(table[SHAPE].drop_duplicates())) for table in (cpu.conv2d, cpu.lstm)),
+        ranks="\n".join(ranks(cpu)),
         agreement=f"{len(shared)} kernels run in the same grid in rows of several frameworks. They do "
         + ("NOT " if wrong else "")
         + "the same FLOPs in all, to the last digit.\n"

@@ -3,27 +3,12 @@ XLA_FLAGS=--xla_gpu_autotune_level=0 to 4 sets how long XLA searches for algorit
 
     python3 conv2d_jax.py --precision fp16 --pass backward-data"""
 
-import argparse
 import functools
 
 import jax
 import jax_modes
+import layer_options
 import roofsweep_region
-
-
-def options():
-    parser = argparse.ArgumentParser(description=__doc__)
-    for name, default in (
-        ("batch", 16),
-        ("filters", 64),
-        ("channels", 64),
-        ("size", 112),
-        ("kernel", 3),
-        ("stride", 2),
-    ):
-        parser.add_argument(f"--{name}", type=int, default=default)
-    jax_modes.add_arguments(parser)
-    return parser
 
 
 def convolution(args, precision):
@@ -46,7 +31,9 @@ def convolution(args, precision):
 
 def main():
     jax.config.update("jax_enable_x64", True)
-    for args in roofsweep_region.points(options()):
+    for args in roofsweep_region.points(
+        layer_options.parser(__doc__, "conv2d", jax_modes.TOLERANCE, "backward-data", "backward-filter")
+    ):
         out = (args.size - 1) // args.stride + 1
         shapes = (
             (args.batch, args.size, args.size, args.channels),

@@ -2,30 +2,14 @@
 
 python3 conv2d_tensorflow.py --precision fp32 --pass backward"""
 
-import argparse
-
+import layer_options
 import roofsweep_region
 import tensorflow as tf
 import tensorflow_modes
 
 
-def options():
-    parser = argparse.ArgumentParser(description=__doc__)
-    for name, default in (
-        ("batch", 16),
-        ("filters", 64),
-        ("channels", 64),
-        ("size", 112),
-        ("kernel", 3),
-        ("stride", 2),
-    ):
-        parser.add_argument(f"--{name}", type=int, default=default)
-    tensorflow_modes.add_arguments(parser)
-    return parser
-
-
 def main():
-    for args in roofsweep_region.points(options()):
+    for args in roofsweep_region.points(layer_options.parser(__doc__, "conv2d", tensorflow_modes.TOLERANCE)):
         edge = [args.kernel // 2] * 2
 
         def forward(x, w, args=args, edge=edge):

@@ -2,27 +2,16 @@
 
 python3 conv2d_torch.py --precision fp16 --pass forward --mode graph"""
 
-import argparse
-
+import layer_options
 import roofsweep_region
 import torch
 import torch_modes
 
 
 def options():
-    parser = argparse.ArgumentParser(description=__doc__)
-    for name, default in (
-        ("batch", 16),
-        ("filters", 64),
-        ("channels", 64),
-        ("size", 112),
-        ("kernel", 3),
-        ("stride", 2),
-    ):
-        parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--pass", dest="direction", default="forward")
-    torch_modes.add_arguments(parser)
-    return parser
+    return torch_modes.add_arguments(
+        layer_options.parser(__doc__, "conv2d", torch_modes.TOLERANCE, "backward-data", "backward-filter")
+    )
 
 
 def tensors(args):

@@ -1,4 +1,4 @@
-"""Options, precisions and regions of the JAX programs."""
+"""Precisions and regions of the JAX programs."""
 
 import jax
 import jax.numpy as jnp
@@ -7,15 +7,6 @@ import roofsweep_region
 
 TOLERANCE = {"fp64": 1e-12, "fp32": 1e-4, "tf32": 3e-3, "fp16": 5e-3, "bf16": 3e-2}
 DTYPE = {"fp64": jnp.float64, "fp16": jnp.float16, "bf16": jnp.bfloat16}
-
-
-def add_arguments(parser):
-    parser.add_argument("--precision", choices=list(TOLERANCE), default="fp32")
-    parser.add_argument("--pass", dest="direction", default="forward")
-    parser.add_argument("--iterations", type=int, default=20, help="in a region")
-    parser.add_argument("--regions", type=int, default=20, help="each is a sample")
-    parser.add_argument("--warmup", type=int, default=5)
-    parser.add_argument("--cache", choices=["hot", "cold"], default="hot", help="cold: one iteration in a region")
 
 
 def tensors(args, shapes):

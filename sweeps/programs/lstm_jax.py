@@ -2,21 +2,13 @@
 
 python3 lstm_jax.py --precision fp16 --pass backward"""
 
-import argparse
 import functools
 
 import jax
 import jax.numpy as jnp
 import jax_modes
+import layer_options
 import roofsweep_region
-
-
-def options():
-    parser = argparse.ArgumentParser(description=__doc__)
-    for name, default in (("batch", 16), ("sequence", 16), ("features", 32), ("hidden", 16)):
-        parser.add_argument(f"--{name}", type=int, default=default)
-    jax_modes.add_arguments(parser)
-    return parser
 
 
 def layer(args, precision):
@@ -44,7 +36,7 @@ def layer(args, precision):
 
 def main():
     jax.config.update("jax_enable_x64", True)
-    for args in roofsweep_region.points(options()):
+    for args in roofsweep_region.points(layer_options.parser(__doc__, "lstm", jax_modes.TOLERANCE)):
         gates = 4 * args.hidden
         shapes = (args.sequence, args.batch, args.features), (args.features, gates), (args.hidden, gates), (gates,)
         inputs = jax_modes.tensors(args, shapes)

@@ -2,23 +2,14 @@
 
 python3 lstm_tensorflow.py --precision fp16 --pass backward"""
 
-import argparse
-
+import layer_options
 import roofsweep_region
 import tensorflow as tf
 import tensorflow_modes
 
 
-def options():
-    parser = argparse.ArgumentParser(description=__doc__)
-    for name, default in (("batch", 16), ("sequence", 16), ("features", 32), ("hidden", 16)):
-        parser.add_argument(f"--{name}", type=int, default=default)
-    tensorflow_modes.add_arguments(parser)
-    return parser
-
-
 def main():
-    for args in roofsweep_region.points(options()):
+    for args in roofsweep_region.points(layer_options.parser(__doc__, "lstm", tensorflow_modes.TOLERANCE)):
         tf.keras.utils.set_random_seed(1)
         layers = {}
 

@@ -2,20 +2,14 @@
 
 python3 lstm_torch.py --precision fp16 --pass backward --mode eager"""
 
-import argparse
-
+import layer_options
 import roofsweep_region
 import torch
 import torch_modes
 
 
 def options():
-    parser = argparse.ArgumentParser(description=__doc__)
-    for name, default in (("batch", 16), ("sequence", 16), ("features", 32), ("hidden", 16)):
-        parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--pass", dest="direction", default="forward")
-    torch_modes.add_arguments(parser)
-    return parser
+    return torch_modes.add_arguments(layer_options.parser(__doc__, "lstm", torch_modes.TOLERANCE))
 
 
 def make(args, dtype):

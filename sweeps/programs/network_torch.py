@@ -2,8 +2,7 @@
 
 python3 network_torch.py --network transformer --precision bf16"""
 
-import argparse
-
+import layer_options
 import torch
 import torch_modes
 
@@ -31,10 +30,9 @@ def make(args):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = torch_modes.add_arguments(layer_options.parser(__doc__, None, torch_modes.TOLERANCE))
     parser.add_argument("--network", choices=["resnet", "transformer"], default="resnet")
     parser.add_argument("--batch", type=int, default=16)
-    torch_modes.add_arguments(parser)
     args = parser.parse_args()
     torch_modes.prepare(args)
     torch.manual_seed(1)

@@ -1,4 +1,4 @@
-"""Options, precisions and regions of the TensorFlow programs."""
+"""Precisions and regions of the TensorFlow programs."""
 
 import numpy as np
 import roofsweep_region
@@ -6,15 +6,6 @@ import tensorflow as tf
 
 TOLERANCE = {"fp64": 1e-12, "fp32": 1e-4, "fp16": 5e-3}
 DTYPE = {"fp64": "float64", "fp32": "float32", "fp16": "float16"}
-
-
-def add_arguments(parser):
-    parser.add_argument("--precision", choices=list(TOLERANCE), default="fp32")
-    parser.add_argument("--pass", dest="direction", choices=["forward", "backward"], default="forward")
-    parser.add_argument("--iterations", type=int, default=20, help="in a region")
-    parser.add_argument("--regions", type=int, default=20, help="each is a sample")
-    parser.add_argument("--warmup", type=int, default=5)
-    parser.add_argument("--cache", choices=["hot", "cold"], default="hot", help="cold: one iteration in a region")
 
 
 def tensors(args, shapes):

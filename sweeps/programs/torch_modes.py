@@ -8,18 +8,10 @@ TOLERANCE = {"fp64": 1e-12, "fp32": 1e-4, "tf32": 3e-3, "fp16": 5e-3, "bf16": 3e
 
 
 def add_arguments(parser):
-    parser.add_argument("--precision", choices=list(TOLERANCE), default="fp32")
     parser.add_argument("--mode", choices=["eager", "compile", "graph"], default="eager")
-    parser.add_argument("--iterations", type=int, default=20, help="in a region")
-    parser.add_argument("--regions", type=int, default=20, help="each is a sample")
-    parser.add_argument("--warmup", type=int, default=5, help="iterations before the first region")
-    parser.add_argument("--cache", choices=["hot", "cold"], default="hot", help="cold: one iteration in a region")
-    parser.add_argument(
-        "--benchmark",
-        choices=["off", "on"],
-        default="off",
-        help="cuDNN times its algorithms; the choice may differ between runs",
-    )
+    text = "cuDNN times its algorithms; the choice may differ between runs"
+    parser.add_argument("--benchmark", choices=["off", "on"], default="off", help=text)
+    return parser
 
 
 def dtype(precision):

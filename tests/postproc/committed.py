@@ -117,8 +117,8 @@ def check_handwritten(data):
 
 
 def check_energy(data):
-    """Energy differs from the energy at the roofs by at most 0.4, in the median by a quarter (docs/measurements.md). Only
-    the pool needs twice as much: its issue slots are 75 % busy with instructions that are neither FLOPs nor bytes.
+    """Energy differs from the energy at the roofs by at most 0.4, in the median by a quarter (docs/measurements.md).
+    Only the pool needs twice as much: its issue slots are 75 % busy with instructions that are neither FLOPs nor bytes.
     In a run of 0.7 s the power may exceed the cap by up to 11 %."""
     rows = post.rows(data)
     off, share = rows.energy_at_roofs / rows.energy - 1, rows.energy_constant_share
