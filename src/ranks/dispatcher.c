@@ -39,18 +39,18 @@ struct in_flight {
     size_t item;    /* index into the plan */
     int round;      /* round of the queue when it was sent */
     bool timed;     /* waits for counting */
-    double seconds; /* s from the assignment until timed */
+    double seconds; /* s; from the assignment until timed */
 };
 
 struct rank {
     enum rank_state state;
     struct in_flight *in_flight; /* owned, oldest first */
     size_t count, capacity;
-    /* s: begin of RANK_PREPARING or RANK_MEASURING; in RANK_COUNTING the last record. */
+    /* s; begin of RANK_PREPARING or RANK_MEASURING, or in RANK_COUNTING time of the last record */
     double since;
     double count_began; /* s, begin of RANK_COUNTING */
-    size_t count_rows;  /* rows in flight at that time */
-    bool has_counters;  /* its device's counters can be read */
+    size_t count_rows;  /* rows in flight at count_began */
+    bool has_counters;  /* the device's counters can be read */
 };
 
 struct dispatcher {
@@ -71,15 +71,15 @@ struct dispatcher {
     double now, stopped_at; /* s, from dispatcher_time */
     bool started;           /* the first dispatcher_time has come */
     bool changed;           /* messages came since dispatcher_commit */
-    struct outcome refusal; /* of counters, as logged last */
-    double rows_time;       /* s left for rows when the first could begin; NaN before */
+    struct outcome refusal; /* refusal of counters that was logged last */
+    double rows_time;       /* s; time left when the first row could begin; NaN before */
     size_t failures;
     /* number of configurations given up with their device (replicate), or of devices lost in a
      * sweep of roofs alone */
     size_t dropped;
     bool stopping;
     size_t left;        /* configurations without a row on disk, as of the last sync */
-    enum status status; /* first reason to stop */
+    enum status status; /* outcome, by the first reason to stop */
     struct error error;
     struct dispatcher_action *actions; /* dispatcher_next has returned the first `taken` */
     size_t action_count, action_room, taken;

@@ -12,7 +12,7 @@
 
 struct measured {
     struct config config;
-    struct work *work; /* waits until its counters are read; NULL: the record is complete */
+    struct work *work; /* work that waits for counting; NULL: the record is complete */
     bool cold, kernels, causes;
     double seconds;       /* s, wall time of the row so far */
     struct record record; /* owned */

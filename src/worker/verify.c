@@ -154,7 +154,7 @@ enum status verify_work(const struct device_ops *device, struct device_state *st
         status = config->workload->reference(&request, &expected->expectation, error);
         expected->seed = seed;
         if (status == STATUS_OK &&
-            !computed.ran) /* a reference computed from this result fits no other */
+            !computed.ran) /* the reference depends on this result, so it is not kept */
             memcpy(expected->configuration, configuration, sizeof configuration);
     }
     if (status == STATUS_OK && (!computed.ran || expectation->samples > 0))

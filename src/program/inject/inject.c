@@ -285,7 +285,7 @@ static bool counts_note(struct outcome *refusal)
     return read;
 }
 
-/* Starts another pass if regions enough are left. Otherwise sets *over and leaves the pass to the
+/* Starts another pass if enough regions are left. Otherwise sets *over and leaves the pass to the
  * next run of the program. */
 static bool counting_go_on(bool *over, struct outcome *refusal)
 {

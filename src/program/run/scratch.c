@@ -27,7 +27,7 @@ enum status scratch_create(struct scratch *scratch, struct error *error)
     for (bool swept = false;; swept = true) {
         snprintf(created.path, sizeof created.path, "%.3900s/roofsweep-program-%s-%s",
                  temporary && *temporary ? temporary : "/tmp", host, unique);
-        if (!swept) /* before the folder is made: it should be short without a reaper */
+        if (!swept) /* first, so that the new folder soon has a reaper */
             scratch_sweep(created.path);
         const bool made = mkdtemp(created.path) != NULL;
         created.descriptor = made ? open(created.path, FOLDER_FLAGS) : -1;

@@ -68,13 +68,13 @@ static enum status plain_plan(struct work *work, struct error *error)
 enum step { SCORES, SOFTMAX, VALUES, STEPS };
 
 struct steps_plan {
-    int64_t heads; /* heads at a time, a divisor of all heads */
+    int64_t heads; /* number of heads at a time, which divides the number of all heads */
     struct onednn *steps[STEPS];
     size_t memory[STEPS]; /* offsets in the scratch memory, behind the scores; bytes */
     char name[128];
 };
 
-/* The number of heads whose scores fill 1 MiB for each core, at least one. */
+/* Returns the number of heads whose scores fill 1 MiB for each core, at least one. */
 static int64_t heads_at_a_time(const struct attention *s, int64_t cores, size_t element)
 {
     const double bytes_of_core = 1 << 20;

@@ -1,9 +1,9 @@
 /* Template: functions in one precision for loops that the compiler vectorises (real.h). These loops
  * need -fno-trapping-math (CMakeLists.txt). */
 
-/* exp(x) for -80 <= x <= 0, without calls and branches, so that loops become vector code. x = n ln
- * 2 + r; Taylor's series of r; 2^n through the bits of the exponent. Adding 1.5 * 2^mantissa rounds
- * to the integer n. */
+/* exp(x) for -80 <= x <= 0, without calls and branches, so that loops become vector code. With x =
+ * n ln 2 + r, exp(r) is a Taylor series, and the exponent's bits give 2^n. Adding 1.5 * 2^mantissa
+ * rounds to the integer n. */
 static inline REAL NAME(exponential)(REAL x)
 {
     const REAL ln2_high = (REAL)0.693145751953125, ln2_low = (REAL)1.42860682030941723e-6;

@@ -18,7 +18,7 @@ typedef const dnnl_memory_desc_t *descriptor_view;
 
 enum { ALIGNMENT = 64 };
 
-/* The library's number of each argument. */
+/* oneDNN's index of each argument. */
 static const struct {
     int number;
     bool gradient; /* a backward pass writes the tensor */
@@ -46,8 +46,8 @@ struct slot {
     descriptor described;
     descriptor_view chosen; /* the library's layout, owned by the description; NULL: no tensor */
     bool packed, written;
-    size_t offset, bytes;      /* place and size of `own` */
-    dnnl_memory_t caller, own; /* own NULL: the caller's layout is the library's */
+    size_t offset, bytes;      /* place and size of `own` in the scratch memory */
+    dnnl_memory_t caller, own; /* own: in the library's layout; NULL: same as the caller's */
     dnnl_primitive_t reorder;
 };
 

@@ -33,14 +33,14 @@ enum onednn_argument {
     ONEDNN_ARGUMENTS
 };
 
-/* The layout in which an operation reads or writes a tensor. */
+/* The layout in which an operation reads or writes a tensor: the caller's or oneDNN's own. */
 enum onednn_place {
-    ONEDNN_PLAIN,     /* the caller's, in the caller's memory */
-    ONEDNN_PACKED,    /* the library's; onednn_bind copies the input once */
-    ONEDNN_REORDERED, /* the library's; every run copies from or to the caller's memory */
+    ONEDNN_PLAIN,     /* caller's layout, in the caller's memory */
+    ONEDNN_PACKED,    /* oneDNN's; onednn_bind copies the input once */
+    ONEDNN_REORDERED, /* oneDNN's; every run copies from or to the caller's memory */
 };
 
-enum { ONEDNN_AXES = 12 }; /* the library reads all of them, used or not */
+enum { ONEDNN_AXES = 12 }; /* oneDNN reads this many, used or not */
 struct onednn_tensor {
     enum onednn_place place;
     enum precision precision;
@@ -54,7 +54,7 @@ enum onednn_kind {
     ONEDNN_LINEAR,
     ONEDNN_LSTM,
     ONEDNN_GRU, /* linear before reset */
-    ONEDNN_RNN, /* plain; `function` is the activation */
+    ONEDNN_RNN, /* plain RNN; `function` is the activation */
     ONEDNN_ELEMENTWISE,
     ONEDNN_SUM,
     ONEDNN_POOL,
@@ -68,7 +68,7 @@ enum onednn_function {
     ONEDNN_RELU,
     ONEDNN_SIGMOID,
     ONEDNN_TANH,
-    ONEDNN_GELU,  /* by a hyperbolic tangent */
+    ONEDNN_GELU,  /* the tanh form of gelu */
     ONEDNN_SCALE, /* times `factor` */
     ONEDNN_MAXIMUM,
     ONEDNN_AVERAGE, /* padding counts as zeros */

@@ -35,14 +35,14 @@ struct work {
     size_t element;             /* byte */
     int64_t size[TENSOR_COUNT]; /* elements */
     bool reads[TENSOR_COUNT], writes[TENSOR_COUNT];
-    void *input[TENSOR_COUNT];  /* owned; NULL unless read */
-    void *result[TENSOR_COUNT]; /* owned unless bound; NULL unless written */
+    void *input[TENSOR_COUNT];  /* owned; NULL: the pass does not read it */
+    void *result[TENSOR_COUNT]; /* owned unless bound; NULL: not written */
     bool bound[TENSOR_COUNT];   /* `ready` sets the result to a place in scratch */
     void *scratch;              /* owned; initially zero */
     size_t scratch_size;        /* byte */
     void *shape;                /* the workload's own struct; owned */
     void *plan;                 /* the routine's own struct; owned */
-    struct occupancy occupied;  /* s, during all timed samples so far */
+    struct occupancy occupied;  /* s; sum over all timed samples so far */
 };
 
 /* A work of one parallel region: its name in traces, and its function in each precision. */
@@ -80,13 +80,13 @@ struct cpu_workload {
     const struct workload *workload;
     size_t shape_size;            /* byte, of the struct that work->shape points to */
     void (*shape)(struct work *); /* sets work->shape */
-    /* For a comparison of some samples: elements of a sample and samples of a batch, in an output
-     * gradient of consecutive batches. NULL: the comparison needs all samples. */
+    /* For verification of some samples: the output gradient consists of batches of *batch samples
+     * with *sample elements each. NULL: verification needs all samples. */
     void (*gradient_shape)(const struct work *work, int64_t *sample, int64_t *batch);
-    /* In the order in which `auto` tries them; the end has no implementation. */
+    /* In the order in which `auto` tries them; ends with implementation NULL. */
     struct routine routines[ROUTINES_MAX + 1];
 };
-/* Members of a workload whose shape NAME_from makes as a struct NAME, and the function `shape`. */
+/* The first members of a struct cpu_workload, and its function `shape`, by NAME_from. */
 #define CPU_WORKLOAD(name)                                                                         \
     .workload = &name##_workload, .shape_size = sizeof(struct name), .shape = name##_shape
 #define CPU_SHAPE(name)                                                                            \
@@ -133,7 +133,7 @@ static inline int64_t sum_end(int64_t first, int64_t count)
     return count - first < SUM_TERMS ? count : first + SUM_TERMS;
 }
 
-/* The begin of part `index` of [0, count) in `parts` parts. */
+/* Returns the begin of part `index`, if [0, count) is divided into `parts` parts. */
 static inline int64_t share_begin(int64_t count, int64_t index, int64_t parts)
 {
     return count / parts * index + (index < count % parts ? index : count % parts);

@@ -41,8 +41,8 @@ struct simd {
  * widest is not always the fastest, because wide vectors may lower the clock. */
 enum { SIMD_KINDS = 2 };
 int simd_list(const struct simd *list[SIMD_KINDS]);
-/* Lists the kinds with chains in this precision: all in fp32 and fp64, and where the CPU converts
- * bf16 or fp16 to fp32; with AVX512-BF16 a kind without patterns. Returns the count; 0 if there are
- * instructions for the precision, but no chains. */
+/* Lists the kinds with chains in this precision: all kinds for fp32 and fp64, and for bf16 or fp16
+ * if the CPU converts them to fp32; for AVX512-BF16 a kind without patterns. Returns the count; 0
+ * if there are instructions for the precision, but no chains. */
 int simd_products(enum precision precision, const struct simd *list[SIMD_KINDS]);
 const char *simd_name(void); /* the widest kind */

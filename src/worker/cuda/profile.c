@@ -409,8 +409,8 @@ static bool has_kernels_counted(const struct countable *row, bool causes)
 }
 
 /* Counts the kernels of all rows in collections of at most 256 launches: each collection costs a
- * fixed time, and so does its room ("Cost of attaching CUPTI"). A row with more launches is counted
- * alone. */
+ * fixed time, and a larger room costs more ("Cost of attaching CUPTI"). A row with more launches is
+ * counted alone. */
 static enum status all_kernels_count(struct profiler *profiler, const struct collection *collection,
                                      enum counted failure, struct error *error)
 {

@@ -33,7 +33,7 @@ struct item {
     size_t bytes;
     int repeat;   /* number of iterations of `kernel`, or of passes of `memory` */
     int blocks;   /* blocks of `memory`, each with a part of its own; 0: blocks share the arrays */
-    bool in_dram; /* flushes before and after each run keep the arrays out of L2 */
+    bool in_dram; /* arrays come from device memory: L2 is flushed around each run */
     cudaError_t (*launch)(const struct item *item, cudaStream_t stream);
     enum quantity tensor; /* counted tensor quantity */
     struct expectation expected[EXPECTED_MOST];

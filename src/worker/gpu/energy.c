@@ -24,10 +24,11 @@ enum { DEPTH = 8 };
 struct run {
     struct gpu *gpu;
     const struct energy_load *load;
-    int launches;        /* launches in a step of the load */
-    double step_time;    /* s, expected */
-    long enqueued, done; /* numbers of steps; the host may learn late that a step is done */
-    double done_time;    /* s, when the host saw the last step done; NaN: none yet */
+    int launches;     /* launches in a step of the load */
+    double step_time; /* s, expected */
+    long enqueued,
+        done;         /* numbers of steps; `done` may be late: those that the host has seen done */
+    double done_time; /* s, when the host saw the last step done; NaN: none yet */
 };
 
 static enum status run_step(struct run *run, struct error *error)

@@ -3,7 +3,7 @@
 
 #include "worker/gpu/work.h"
 
-/* W without work; NaN: not measured yet. */
+/* Power without work, W; NaN: not measured yet. */
 struct resting_power {
     double idle;     /* W, awake and without any kernel */
     double constant; /* W, at a raised clock while one thread waits */

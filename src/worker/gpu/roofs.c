@@ -546,7 +546,7 @@ static int windows_settled(const struct roofs *roofs, const struct winner *winne
 
 /* Runs windows until the device has settled, for 2 s at most: nothing limits it, or its mean power
  * is at the limit, or its clock was constant for 0.5 s. Sets the sustained_ members of *roof,
- * settling_time and settled. For families without `time`. */
+ * settling_time and settled. Only for families without `time`. */
 static enum status samples_sustain(struct roofs *roofs, const struct winner *winner,
                                    struct roof *roof, struct error *error)
 {
@@ -554,7 +554,7 @@ static enum status samples_sustain(struct roofs *roofs, const struct winner *win
     const double cooling = 0.1; /* s */
     struct window windows[WINDOWS_MOST];
     int count = 0, settled = 0;
-    if (isnan(roof->start_time)) /* no burst has set it */
+    if (isnan(roof->start_time)) /* there was no burst, which sets it */
         roof->start_time = clock_date();
     while (count < WINDOWS_MOST && settled == 0) {
         TRY(window_run(roofs, winner, each, &windows[count++], error));

@@ -187,11 +187,11 @@ static bool is_hopeless(double time, double best_time, double slack)
     return time > (1.0 + finalist_margin + noise) * best_time + slack;
 }
 
-/* Iterations longer than this need no samples, and no iteration that fills the caches, s. */
+/* s; for longer iterations one time suffices, without an iteration before it that fills caches. */
 static const double long_time = 1e-3;
 
-/* Times a candidate briefly. The first iteration loads code; the third one is blocked. If one of
- * them shows that the candidate cannot win, or if they are long, their time is the candidate's. */
+/* Times a candidate briefly. The first iteration loads code; the third one runs behind a blocking
+ * kernel. No samples follow if an iteration shows that the candidate cannot win, or is long. */
 static enum status brief_time(const struct search_state *state, double best_time,
                               struct entry *entry, struct error *error)
 {
@@ -296,13 +296,13 @@ static int by_time(const void *a, const void *b)
     return (first > second) - (first < second);
 }
 
-/* Times a finalist once more. */
+/* Takes the time of a finalist in a round. */
 static enum status round_time(struct search_state *state, struct entry *entry, int round,
                               struct error *error)
 {
     const struct search *search = state->search;
     enum { SAMPLES = 2 };
-    const double share = 0.03; /* share of the timer in a sample */
+    const double share = 0.03; /* the timer's share of a sample's time */
     double seconds[SAMPLES];
     TRY(candidate_bind(state, entry->candidate, error));
     search->work->pace = entry->pace;
@@ -318,7 +318,7 @@ static enum status round_time(struct search_state *state, struct entry *entry, i
     return status;
 }
 
-/* A single finalist has won: only a replay still lacks its time. */
+/* A single finalist has won. It needs a round only if its time by a graph is still unknown. */
 static enum status final_run(struct search_state *state, int finalists, struct error *error)
 {
     const int rounds = finalists > 1 ? ROUNDS : state->replayed;

@@ -52,14 +52,15 @@ struct search {
     struct gpu *gpu;
     struct work *work;
     int count; /* number of candidates, at least 1 */
-    /* First candidate in the library's own order; the first of them that the library accepts is its
-     * own choice. `count`: no order. */
+    /* Candidates from this one on have the library's own order. The first of these that the library
+     * accepts is the library's own choice. `count`: no order. */
     int ordered;
     /* Makes `work` run a candidate. A refusal does not fail the search. */
     enum status (*bind)(struct gpu *gpu, struct work *work, int candidate, struct error *error);
     const char *(*name)(const struct work *work, int candidate);
-    /* Where the shortest time of a candidate with a hot cache is kept, s; 0: unknown. A later
-     * search with a cold cache skips candidates that were slow with a hot one. NULL: nowhere. */
+    /* Returns the place that keeps a candidate's shortest time with a hot cache, s; 0: unknown. A
+     * later search with a cold cache skips candidates that were slow with a hot one. NULL: no
+     * place. */
     double *(*hot_time)(const struct work *work, int candidate);
     /* algorithm_id of each refused algorithm, each followed by a space; NULL: none. */
     const char *refused;

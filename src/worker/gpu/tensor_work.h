@@ -9,7 +9,7 @@ struct tensor_work {
     const struct tensor_routine *routine;
     struct work_ops ops;
     struct arena *arena;                              /* owns the arrays */
-    void *input[TENSOR_COUNT], *result[TENSOR_COUNT]; /* NULL: there is none */
+    void *input[TENSOR_COUNT], *result[TENSOR_COUNT]; /* NULL: the pass lacks it */
     void *intermediate; /* data that one kernel leaves to the next; NULL: none */
     size_t result_bytes[TENSOR_COUNT], intermediate_bytes;
     enum precision stored[TENSOR_COUNT];
@@ -18,8 +18,8 @@ struct tensor_work {
 
 /* One implementation of a workload. */
 struct tensor_routine {
-    size_t bytes; /* size of its struct, which is zero at first */
-    /* Name of an algorithm on these units without a workspace; NULL: `open` describes it. */
+    size_t bytes; /* size of the implementation's struct, which is zero at first */
+    /* Name of the algorithm, which needs no workspace; NULL: `open` describes the algorithm. */
     const char *algorithm;
     enum unit unit;
     /* Sets the shape in the struct, and intermediate_bytes if there is intermediate data. *tensors:

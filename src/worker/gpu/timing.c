@@ -128,10 +128,10 @@ enum status timing_clock(struct gpu *gpu, double *clock, struct error *error)
 /* The first iteration loads code; the second shows the host's pace. */
 enum { CHUNK_SAMPLES_MAX = 256, LEARNING = 2 };
 
-/* The queue holds about a thousand launches, of 2 us of the host each and more. */
+/* The queue holds about a thousand launches; a launch takes the host 2 us or more. */
 static const double queue_host_time = 1e-3; /* s */
 static const int queue_launches = 900;
-/* s, limit of the blocking kernel where a sample fills the queue: about the time for filling it */
+/* s; limit of the blocking kernel if a sample fills the queue: about the time to fill it */
 static const double head_start = 4e-3;
 
 static bool fills_queue(const struct pace *pace, int iterations)
@@ -159,7 +159,8 @@ double timing_block_limit(const struct pace *pace, double host_time)
  * After pace.given_up the limit is about the time that the host should need. */
 static struct chunk chunk_plan(const struct pace *pace, int iterations, int left, int attempt)
 {
-    const double device_time_most = 20e-3;                      /* s, longest chunk to lose */
+    const double device_time_most =
+        20e-3; /* s; longer chunks would lose too much time if discarded */
     const double given_up_margin = 1.5, given_up_least = 20e-6; /* s */
     if (pace->unblocked < LEARNING)
         return (struct chunk){1, 0.0};
@@ -182,7 +183,7 @@ struct series {
     struct gpu *gpu;
     struct work *work;
     bool cold;
-    int iterations;        /* number in a sample */
+    int iterations;        /* number of iterations in a sample */
     struct record *record; /* NULL: warm-up, or comparison of algorithms */
     bool host_paced;
     struct calibration calibration;
@@ -387,7 +388,7 @@ static enum status sample_size(struct series *s, double share, int *iterations, 
 enum status timing_run(struct gpu *gpu, struct work *work, bool cold, int samples, double *seconds,
                        struct record *record, struct error *error)
 {
-    const double share = 0.005; /* share of the timer in a sample */
+    const double share = 0.005; /* the timer's share of a sample's time */
     struct series s;
     int iterations;
     TRY(series_begin(gpu, work, cold, &s, error));
@@ -396,7 +397,8 @@ enum status timing_run(struct gpu *gpu, struct work *work, bool cold, int sample
     TRY(sample_size(&s, share, &iterations, error));
     if (work->pace.iterations == 0) {
         work->pace.iterations = iterations;
-        work->pace.given_up &= fills_queue(&work->pace, iterations); /* other samples may fit */
+        work->pace.given_up &=
+            fills_queue(&work->pace, iterations); /* samples of this size may fit */
     }
     s.iterations = work->pace.iterations;
     s.record = record;

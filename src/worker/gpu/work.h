@@ -30,8 +30,8 @@ struct work_ops {
 
 /* Estimates of how fast the bound algorithm runs. All zero: unknown. */
 struct pace {
-    double enqueue_time;   /* s of the host to enqueue one iteration with its preparation */
-    double iteration_time; /* s of the device, the shortest seen, without the timer's overhead */
+    double enqueue_time;   /* s; the host's time to enqueue one iteration with its preparation */
+    double iteration_time; /* s; the device's shortest time, without the timer's overhead */
     int iterations;        /* iterations of a recorded sample; 0: not chosen yet */
     int unblocked;         /* iterations so far without a blocking kernel */
     bool one_by_one;       /* several samples did not fit into the limit of a blocking kernel */

@@ -475,7 +475,7 @@ static CUptiResult pass_stop(struct counters *counters, bool *last)
 }
 
 /* Decodes the counter data. *dropped: ranges that CUPTI reports as lost. *found: number of ranges
- * of the image, once it has all passes; NULL: not wanted. */
+ * in the image, known after the last pass; NULL: not wanted. */
 static CUptiResult decode(struct counters *counters, size_t *dropped, size_t *found)
 {
     PARAMETERS(data, CUpti_RangeProfiler_DecodeData);

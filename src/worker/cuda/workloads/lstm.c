@@ -224,7 +224,7 @@ static enum status binding_build(struct gpu *gpu, const struct lstm_work *l,
 {
     const struct lstm *s = &l->shape;
     const bool backward = s->pass == LSTM_BACKWARD;
-    const double spare = 8; /* times the reserve space; the other algorithms need memory, too */
+    const double spare = 8; /* factor of the reserve space: the other algorithms need memory, too */
     double available = 0;
     struct error unknown;
     cudnnForwardMode_t mode = backward ? CUDNN_FWD_MODE_TRAINING : CUDNN_FWD_MODE_INFERENCE;
@@ -366,12 +366,12 @@ static void lstm_close(struct work *work)
 
 /* ---- the search ---- */
 
-/* Whether persist-dynamic may win, which cuDNN compiles for 1 to 10 s. On an H200 it did not where
- * cuDNN has its kernel of small widths (twice as fast), where registers cannot hold the recurrent
- * weights (GRU of 2,816 units: standard is 4 times as fast), in fp16 where persist-static beats
- * standard (static is 1.3 to 10 times as fast), and in fp16 where a step has more FLOPs than vector
- * units do in the time of a launch (GRU of 2,048 units, batch 32: standard is 9 times as fast).
- * GRUs of 1,024 in fp32, and of 1,536 in fp16 with batch 1, need it. */
+/* Whether persist-dynamic may win, which cuDNN compiles for 1 to 10 s. On an H200 it lost if cuDNN
+ * had its kernel of small widths (twice as fast), or if registers could not hold the recurrent
+ * weights (GRU of 2,816 units: standard is 4 times as fast). In fp16 it also lost if persist-static
+ * beat standard (static is 1.3 to 10 times as fast), or if a step had more FLOPs than vector units
+ * do in the time of a launch (GRU of 2,048 units, batch 32: standard is 9 times as fast). It won
+ * for GRUs of 1,024 units in fp32, and of 1,536 in fp16 with batch 1. */
 static bool may_pay(const struct gpu *gpu, const struct lstm_work *l)
 {
     const struct lstm *s = &l->shape;

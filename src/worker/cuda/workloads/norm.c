@@ -187,8 +187,8 @@ enum norm_tensor {
     NORM_X = 1,
     NORM_GAMMA,
     NORM_BETA,
-    NORM_MEAN, /* a result of a training pass, an input of a backward pass; so is NORM_INVERSE */
-    NORM_INVERSE,
+    NORM_MEAN,    /* result of a training pass, input of a backward pass */
+    NORM_INVERSE, /* as NORM_MEAN */
     NORM_DY,
     NORM_Y,
     NORM_DX,
