@@ -64,7 +64,7 @@ elif [ -n "$missing$wanted" ] && [ "$(id -u)" -eq 0 ]; then
     apt-get install -y -q --no-install-recommends $missing
 fi
 
-# Neither distribution has a package of ruff, so ruff is installed where tests/lint.sh searches it. Without a network
+# Neither distribution has a package of ruff, so ruff is installed where tests/lint.sh looks for it. Without a network
 # ruff is left out.
 tools=$(dirname "$0")/../build/tools
 if [ -n "$tested" ] && [ ! -x "$tools/bin/ruff" ]; then

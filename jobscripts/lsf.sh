@@ -1,7 +1,7 @@
 #!/bin/bash
 # LSF: manifest=sweep.ini bsub < jobscripts/lsf.sh      (read from standard input: no arguments)
 # One rank per GPU on all hosts. Edit the two places marked EDIT.
-# Its commands were tested on one host, with LSF's variables set by hand. LSF and jsrun were not tested.
+# The commands of this script were tested on one host, with LSF's variables set by hand. LSF and jsrun were not tested.
 
 # EDIT 1: the machine and the time. ptile is the number of GPUs of a host, -n is ptile times the hosts;
 # `limit` (minutes) is -W minus three.

@@ -1,7 +1,7 @@
 #!/bin/bash
 # PBS Pro, OpenPBS: qsub -v manifest=sweep.ini jobscripts/pbs.sh      (qsub passes no arguments)
 # One rank per GPU on all nodes. Edit the two places marked EDIT.
-# Its commands were tested on one node, with PBS' variables set by hand. PBS itself was not tested.
+# The commands of this script were tested on one node, with PBS' variables set by hand. PBS itself was not tested.
 
 # EDIT 1: the machine and the time. mpiprocs is the number of GPUs of a node; `limit` (minutes) is walltime minus three.
 #PBS -l select=2:ncpus=32:mpiprocs=4:ngpus=4

@@ -111,8 +111,8 @@ def conv2d_result(table):
 
 
 def above(ratios, limit=1.0, null=1.0):
-    """Returns for each ratio whether it exceeds the limit, or None if it differs from the limit by less than the null
-    set does: by less than what differs though nothing changed."""
+    """Returns for each ratio whether it exceeds the limit. None: it is as close to the limit as ratios of the null set,
+    measurements between which nothing changed, are to 1."""
     over = np.atleast_1d(np.asarray(ratios, float)) / limit
     return [None if np.isnan(one) or 1 / null <= one <= null != 1 else bool(one > 1) for one in over]
 
@@ -122,7 +122,7 @@ def below(ratios, limit=1.0, null=1.0):
 
 
 def verdict(parts):
-    """Parts that are None cannot be told."""
+    """Returns the verdict from the truth values of all parts; None: the part cannot be told."""
     known = [part for part in parts if part is not None]
     if 2 * len(known) < max(len(parts), 1):
         return UNKNOWN

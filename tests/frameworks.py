@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares cuDNN, PyTorch and JAX, and has the tests of findings.py about frameworks.
+"""Compares cuDNN, PyTorch and JAX, and defines the tests about frameworks for findings.py.
 
 Usage: frameworks.py [FILE] [--write | --check | --agree]
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests the tables of NVIDIA's "GPU Performance Background User's Guide", and has the tests of findings.py of its
-claims.
+"""Tests the tables of NVIDIA's "GPU Performance Background User's Guide", and defines the tests of its
+claims for findings.py.
 
 Usage: guide.py FOLDER [--write | --check]
 

@@ -116,8 +116,8 @@ LIMITS = (
     ("tensor", 0.015, 0.015, 0.0021),
     ("", THRESHOLD, THRESHOLD, 0.0052),  # shared, l1
 )
-# (limit, deviation): of a roof's sustained work in a cycle of its own clock; of sustained clocks, which only make a
-# device inconclusive; of energies at roofs. Deviation of rows of one process. Limit of energies of configurations.
+# (limit, deviation) of a roof's sustained work in a cycle of its own clock, of sustained clocks, which only make a
+# device inconclusive, and of energies at roofs; deviation of rows of one process; limit of a row's energy.
 SUSTAINED, CLOCK, ENERGIES, ROWS_DIFFER = (0.015, 0.0017), (WIDEST, 0.0083), (0.09, 0.02), 0.015
 ROW_ENERGY = 0.18
 # Share of healthy devices that may fail, over all CHECKS of a device.

@@ -5,8 +5,7 @@ import itertools
 import re
 import shlex
 
-# An entry of the variable `listed`, LABEL:PLACE NAME xCOUNT. PLACE is the number of the list's line. PLACE is the
-# number of the list's line. PLACE is the number of the list's line.
+# An entry of the variable `listed`, LABEL:PLACE NAME xCOUNT. PLACE is the number of the list's line.
 ENTRY = re.compile(r"(?P<label>[^ :]+):(?P<place>\d+)(?: (?P<layer>.*))? x(?P<count>\d+)", re.S)
 
 

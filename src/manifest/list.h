@@ -20,8 +20,8 @@ struct list_row {
 };
 struct list {
     const struct workload *workload; /* workload of the section */
-    char *path; /* owned; the key's value, after list_finish the file or manifest with the lines;
-                   NULL: the section has no list */
+    char *path; /* owned; value of the key `list`, and after list_finish the path of the file that
+                   has the lines; NULL: the section has no list */
     int line;   /* line number of the key */
     char *text; /* owned; the file's lines, each behind a '|'; NULL: not from a file */
     char **columns; /* owned; names in `header`, owned; NULL before the header */

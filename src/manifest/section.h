@@ -41,7 +41,7 @@ enum { SECTION_NOTE = 512 };
 /* Sections whose lines are not the parameters of a workload. The plan combines the axes of such a
  * section like parameters; then `expand` makes a configuration from each point. */
 struct section_kind {
-    const struct workload *workload; /* the section has its name and expands to it */
+    const struct workload *workload; /* its name begins the section; expand makes its rows */
     /* Stores one line of the section. */
     enum status (*take)(struct section *section, const struct ini_line *line, struct error *error);
     /* After the last line, before section_finish: sets workload, vary, axes and exclusions of the

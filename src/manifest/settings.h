@@ -10,7 +10,7 @@ struct sweep_settings {
     char *output;   /* relative to the working folder; by default the manifest's name with .nc */
     int device;     /* see device_kind_chosen */
     bool replicate; /* distribute = replicate */
-    double timeout; /* s for one configuration */
+    double timeout; /* s; limit for one configuration */
     int retries;    /* further attempts after a worker was lost */
     int rounds;     /* [measure] rounds: measurements of the whole sweep */
     uint64_t max_configurations; /* limit; a larger plan is refused */

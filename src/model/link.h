@@ -24,13 +24,13 @@ enum {
     LINK_ID = 257 /* id of NCCL's communicator, in hexadecimal */
 };
 
-/* A request for links. Without members: copies between the devices. Without id: makes one. Else:
- * exchanges with each peer, then operations of all members. */
+/* A request for links. Without members: copies between the devices. With members and without id:
+ * makes an id. With both: exchanges with each peer, then operations of all members. */
 struct link_order {
     char devices[4096]; /* UUIDs, separated by commas; "": all that the process sees */
     int members, place; /* of NCCL's communicator */
     char id[LINK_ID];
-    char peers[8 * LINK_ROUNDS + 1]; /* places of a round each, separated by commas; -1: none */
+    char peers[8 * LINK_ROUNDS + 1]; /* place of the peer in each round, commas between; -1: none */
 };
 
 struct link {

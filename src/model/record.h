@@ -39,7 +39,7 @@ struct record {
     double wall_time_part[PART_COUNT]; /* s, parts of wall_time; missing: no such part */
     char job_id[64];
     /* implementation */
-    char implementation[32]; /* the one that ran, never "auto" */
+    char implementation[32]; /* implementation that ran, never "auto" */
     char algorithm[128];     /* name in the library */
     char math[32];           /* library's math mode, e.g. tensor-op */
     int64_t unit;            /* enum unit whose peak is the compute roof */
@@ -56,8 +56,8 @@ struct record {
     /* Search for the algorithm; missing without a search. The search times algorithms in turn in
      * one process, so its times can be compared with each other, but not with time_median. */
     int64_t search_candidates; /* timed algorithms that differ in kernels or launches */
-    double search_time;        /* s, of the fastest algorithm */
-    double search_noise;       /* share of search_time; a smaller gain keeps the library's choice */
+    double search_time;        /* s; brief time of the fastest algorithm */
+    double search_noise;       /* share of search_time; smaller gains keep the library's choice */
     char heuristic_algorithm[128], heuristic_id[17]; /* first choice of the library */
     double heuristic_time;                           /* s */
     char runner_up_algorithm[128], runner_up_id[17];
@@ -86,7 +86,7 @@ struct record {
     int64_t converged;
     /* trace run */
     int64_t launches;           /* kernels in one iteration */
-    int64_t launches_in_graphs; /* those of `launches` that CUDA graphs made; only for programs */
+    int64_t launches_in_graphs; /* launches by CUDA graphs; only for programs */
     double busy_time;           /* s during which at least one kernel ran */
     /* s, from the start of the first kernel to the end of the last, with all kernels enqueued
      * before the start; missing if the device waited for the host */
@@ -117,7 +117,7 @@ struct record {
     int64_t involuntary_switches;
     char other_processes[256]; /* names of processes that used the device; "none"; "": unknown */
     /* energy run: iterations back to back */
-    double energy, energy_time; /* J and s, of one iteration */
+    double energy, energy_time; /* J, s; of one iteration */
     double energy_clock;        /* s-1, as sm_clock_counted */
     double power;               /* W, mean */
     double idle_power;          /* W, mean of the awake idle device */

@@ -91,7 +91,7 @@ def kernels_sum(row):
 
 
 def compare(name, batch, singles):
-    """Prints the differences between rows of the batch and single rows. Returns those that are too large."""
+    """Prints the differences between rows of the batch and single rows. Returns the differences that are too large."""
     faults, off, sums, times = [], {level: [] for level in LEVELS}, {level: [0.0, 0.0] for level in LEVELS}, []
     for text, row in batch.items():
         ones = [single[text] for single in singles]

@@ -2,8 +2,8 @@
  * does, runs it once, and compares all elements of all results (only some, if an element takes many
  * products) with the workload's reference in fp64. Further runs must have the same hash, and a
  * result with a flipped bit must have another hash.
- * This program allocates the arrays of the worker. They begin 16 bytes after a multiple of 256, and
- * nothing may be written before or after them. There is no search: each candidate has its own
+ * This program allocates the arrays of the worker. Arrays begin 16 bytes after a multiple of 256,
+ * and nothing may be written before or after them. There is no search: each candidate has its own
  * trial.
  *
  * Usage: test_trials plain|tiles|lstm [exact|guarded [TEXT]]. With "exact" no guard bytes follow
@@ -31,8 +31,8 @@ static struct {
 static size_t guard = GUARD;  /* number of guard bytes after an array */
 static int wanted, offered;   /* candidate of this trial; number of candidates, 0: no search */
 static int checked, failures; /* configurations */
-static int hashed, flipped;   /* further runs, flipped bits */
-static double hash_time;      /* s, of all hashes */
+static int hashed, flipped;   /* numbers of further runs, and of flipped bits */
+static double hash_time;      /* s; time of all hashes */
 
 static void fail(const char *text, const char *problem)
 {

@@ -282,7 +282,7 @@ BENCH_TEST(passes_are_counted_or_left_or_refused)
         unsigned found;
         size_t each;         /* number of launches with counts of their own */
         double dram_read;    /* count of the last pass */
-        const char *refused; /* NULL: it is not */
+        const char *refused; /* reason of a refusal; NULL: not refused */
     } rows[] = {
         {{SEVEN, 1, .pushed = CUPTI_PASSES}, "profile", "7", "region", LAST, 0, CUPTI_EACH, NULL},
         {{FIVE, 1, .pushed = 2}, "profile", "5", "region", LEFT, 0, 0, NULL},

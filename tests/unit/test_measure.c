@@ -24,8 +24,8 @@ struct device_state {
     int taken;                 /* samples so far */
     bool energy, time_at_last; /* `energy` was called; `time` was called after it */
 
-    double other_placement;   /* each further work is slower by this fraction */
-    double throttled, capped; /* batch sizes with a lower clock; at the power cap */
+    double other_placement;   /* fraction by which each further work is slower */
+    double throttled, capped; /* batch size of rows with a lower clock; of rows at the power cap */
     int prepared;             /* works so far */
     int works, most;          /* works now; largest number at a time */
     int room;                 /* number of works beside which one more fits */

@@ -144,7 +144,7 @@ TEST(counters_prove_or_contradict)
         {ROOF_DRAM_READ, 1.005, NAN, NAN, NAN, ROOF_PROVEN},
         {ROOF_DRAM_READ, 0.9, 1.0, NAN, NAN, ROOF_CONTRADICTED}, /* a tenth came from the cache */
         {ROOF_L2_READ, 0.01, 1.0, NAN, NAN, ROOF_PROVEN},
-        {ROOF_L2_READ, 0.5, 1.0, NAN, NAN, ROOF_CONTRADICTED}, /* the set does not fit */
+        {ROOF_L2_READ, 0.5, 1.0, NAN, NAN, ROOF_CONTRADICTED}, /* the set exceeds L2 */
         {ROOF_L2_READ, 0.0, 0.4, NAN, NAN, ROOF_CONTRADICTED}, /* L1 answers */
         {ROOF_L1_READ, 0.0, 0.02, 1.0, NAN, ROOF_PROVEN},
         {ROOF_L1_READ, 0.0, 0.5, 1.0, NAN, ROOF_CONTRADICTED},
@@ -153,7 +153,7 @@ TEST(counters_prove_or_contradict)
         {ROOF_DRAM_LATENCY, 1.033, 1.0, NAN, NAN, ROOF_PROVEN},    /* page tables are read, too */
         {ROOF_DRAM_LATENCY, 0.96, 1.0, NAN, NAN, ROOF_CONTRADICTED},
         {ROOF_L2_LATENCY, 0.01, 1.0, NAN, NAN, ROOF_PROVEN},
-        {ROOF_L2_LATENCY, 1.0, 1.0, NAN, NAN, ROOF_CONTRADICTED}, /* the chain does not stay */
+        {ROOF_L2_LATENCY, 1.0, 1.0, NAN, NAN, ROOF_CONTRADICTED}, /* the chain leaves L2 */
         {ROOF_SHARED_LATENCY, 0.0, 0.0, 0.0, NAN, ROOF_PROVEN},
         {ROOF_HOST_TO_DEVICE, NAN, NAN, NAN, NAN, ROOF_UNPROVEN},
         {ROOF_FP16_TENSOR_MMA, NAN, NAN, NAN, 1.0, ROOF_PROVEN},
