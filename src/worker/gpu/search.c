@@ -191,7 +191,8 @@ static bool is_hopeless(double time, double best_time, double slack)
 static const double long_time = 1e-3;
 
 /* Times a candidate briefly. The first iteration loads code; the third one runs behind a blocking
- * kernel. No samples follow if an iteration shows that the candidate cannot win, or is long. */
+ * kernel. No samples follow if an iteration shows that the candidate cannot win, or is long.
+ * A fourth one with a head start follows long ones in which the device waited for the host. */
 static enum status brief_time(const struct search_state *state, double best_time,
                               struct entry *entry, struct error *error)
 {
@@ -208,9 +209,10 @@ static enum status brief_time(const struct search_state *state, double best_time
                    : is_hopeless(entry->time, best_time, slacks[i]))
             return STATUS_OK;
     }
-    return entry->time >= long_time
-               ? STATUS_OK
-               : median_time(state, share, SAMPLES, seconds, &entry->time, error);
+    if (entry->time >= long_time && !search->work->pace.given_up)
+        return STATUS_OK;
+    return median_time(state, share, entry->time < long_time ? SAMPLES : 1, seconds, &entry->time,
+                       error);
 }
 
 static enum status candidate_bind(struct search_state *state, int candidate, struct error *error)
