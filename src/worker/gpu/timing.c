@@ -504,13 +504,14 @@ static enum status loop_run(struct gpu *gpu, struct work *work, int iterations,
 
 /* A loop is long enough that the final wait hardly counts, and short enough that its launches fit
  * into the queue. With a cold cache only the host's time is recorded. It does not include the final
- * wait, so shorter loops are enough. Long loops are few; an interval needs six. */
+ * wait, so shorter loops are enough. Long loops are few: an interval of caller_time needs six. */
 enum status timing_caller(struct gpu *gpu, struct work *work, bool cold, struct record *record,
                           struct error *error)
 {
-    enum { LEAST = 6, MOST = 15, ITERATIONS_MOST = 1024 };
-    const double length = cold ? 0.25e-3 : 1e-3, enough = LEAST * length; /* s */
-    const bool once = work->ops->reset;
+    enum { MOST = 15, ITERATIONS_MOST = 1024 };
+    const bool once = work->ops->reset, host_only = cold || once;
+    const size_t least = host_only ? 3 : 6;
+    const double length = cold ? 0.25e-3 : 1e-3, enough = (double)least * length; /* s */
     double host[MOST], caller[MOST];
     struct loop_times times;
     struct stats stats;
@@ -520,7 +521,7 @@ enum status timing_caller(struct gpu *gpu, struct work *work, bool cold, struct 
     while (!once && times.caller * iterations < length && iterations < ITERATIONS_MOST)
         TRY(loop_run(gpu, work, iterations *= 2, &times, error));
     for (double begin = clock_monotonic();
-         count < LEAST || (count < MOST && clock_monotonic() - begin < enough); ++count) {
+         count < least || (count < MOST && clock_monotonic() - begin < enough); ++count) {
         if (count > 0) /* the loop that was long enough is the first */
             TRY(loop_run(gpu, work, iterations, &times, error));
         host[count] = times.host;
@@ -528,7 +529,7 @@ enum status timing_caller(struct gpu *gpu, struct work *work, bool cold, struct 
     }
     TRY(stats_compute(host, count, &stats, error));
     record->host_time = stats.median;
-    if (cold || once)
+    if (host_only)
         return STATUS_OK;
     TRY(stats_compute(caller, count, &stats, error));
     record->caller_time = stats.median;
