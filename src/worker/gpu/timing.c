@@ -131,12 +131,17 @@ enum { CHUNK_SAMPLES_MAX = 256, LEARNING = 2 };
 /* The queue holds about a thousand launches; a launch takes the host 2 us or more. */
 static const double queue_host_time = 1e-3; /* s */
 static const int queue_launches = 900;
-/* s; limit of the blocking kernel if a sample fills the queue: about the time to fill it */
-static const double head_start = 4e-3;
 
 static bool fills_queue(const struct pace *pace, int iterations)
 {
     return pace->launches * iterations > queue_launches;
+}
+
+/* Limit of the blocking kernel if a sample fills the queue, s: the time to fill it. `host_time`: s
+ * of the host for an iteration. */
+static double head_start(const struct pace *pace, double host_time)
+{
+    return host_time * queue_launches / pace->launches;
 }
 
 /* Samples that are enqueued together. */
@@ -152,7 +157,8 @@ struct chunk {
 double timing_block_limit(const struct pace *pace, double host_time)
 {
     const double margin = 4.0, least = 50e-3, most = 0.5; /* s */
-    return fills_queue(pace, 1) ? head_start : within(margin * host_time, least, most);
+    return fills_queue(pace, 1) ? head_start(pace, host_time)
+                                : within(margin * host_time, least, most);
 }
 
 /* Plans the next chunk of the `left` samples, left >= 1. The second attempt has twice the limit.
@@ -165,7 +171,7 @@ static struct chunk chunk_plan(const struct pace *pace, int iterations, int left
     if (pace->unblocked < LEARNING)
         return (struct chunk){1, 0.0};
     if (fills_queue(pace, iterations))
-        return (struct chunk){1, pace->given_up ? head_start : 0.0};
+        return (struct chunk){1, pace->given_up ? head_start(pace, pace->enqueue_time) : 0.0};
     double most = queue_host_time / (pace->enqueue_time * iterations);
     if (pace->iteration_time > 0.0)
         most = fmin(most, device_time_most / (pace->iteration_time * iterations));
