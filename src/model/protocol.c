@@ -120,7 +120,7 @@ static json_t *value_encode(const struct key *key, const void *value)
         return json_string(text);
     case ALGORITHM:
     default:
-        return algorithm_is_known(value) ? fields_encode(algorithm_fields, value) : NULL;
+        return algorithm_is_known(value) ? algorithm_encode(value) : NULL;
     }
 }
 
@@ -170,20 +170,6 @@ static enum status words_decode(const struct key *key, const json_t *json, bool 
     return STATUS_OK;
 }
 
-static enum status algorithm_decode(const json_t *json, struct json_text text,
-                                    struct algorithm *algorithm, struct error *error)
-{
-    struct algorithm decoded;
-    algorithm_init(&decoded);
-    if (!json_is_object(json))
-        return refuse(json, "an object with an algorithm", error);
-    if (fields_decode(algorithm_fields, text, &decoded, error) ||
-        fields_check(algorithm_fields, &decoded, error))
-        return STATUS_USAGE;
-    *algorithm = decoded;
-    return STATUS_OK;
-}
-
 /* `line` is the whole request. */
 static enum status value_decode(const struct key *key, const char *line, const json_t *json,
                                 void *value, struct error *error)
@@ -220,7 +206,11 @@ static enum status value_decode(const struct key *key, const char *line, const j
                     : refuse(json, "a configuration, e.g. \"conv2d batch=16\"", error);
     case ALGORITHM:
     default:
-        return algorithm_decode(json, json_member(json_text_of(line), key->name), value, error);
+        if (!json_is_object(json))
+            return refuse(json, "an object with an algorithm", error);
+        return algorithm_decode(json_member(json_text_of(line), key->name), value, error)
+                   ? STATUS_USAGE
+                   : STATUS_OK;
     }
 }
 

@@ -42,7 +42,7 @@
  * - measure: measures one row. With "count_later" a timed and traced row may wait, so that the
  *   counters of several rows are read together; the reply is then "timed". A row does not wait if
  *   there is nothing to count, or if the device counts rows one by one.
- *   "algorithm":{"algorithm":"engine-38 k2=5",...} (model/algorithm.h) is used instead of a search,
+ *   "algorithm":{"algorithm":"engine-38 k2=5",...} (model/record.h) is used instead of a search,
  *   if the algorithm still exists and has the same kernels. "folder" and "timeout" are the working
  *   directory of a program and the limit on all its runs. "row" is the name of the row, which the
  *   rank uses in warnings. From "round" 2 on the worker only times the row, because its trace is
@@ -63,7 +63,6 @@
 #include <stdint.h>
 
 #include "base/status.h"
-#include "model/algorithm.h"
 #include "model/device.h"
 #include "model/link.h"
 #include "model/record.h"

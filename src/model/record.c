@@ -275,6 +275,48 @@ void record_set_config(struct record *record, const struct config *config)
     record->footprint = cost.memory;
 }
 
+const char algorithm_searched[] = "search";
+
+void algorithm_init(struct algorithm *algorithm)
+{
+    struct record none;
+    record_init(&none);
+    *algorithm = none.found;
+}
+
+bool algorithm_is_known(const struct algorithm *algorithm)
+{
+    return algorithm->algorithm[0] != '\0';
+}
+
+bool algorithm_of_record(const struct record *record, struct algorithm *algorithm)
+{
+    algorithm_init(algorithm);
+    if (record->status != RECORD_MEASURED || !record->algorithm[0] || !record->algorithm_id[0] ||
+        !record->algorithm_launches[0] || !record->algorithm_origin[0])
+        return false;
+    *algorithm = record->found;
+    return true;
+}
+
+json_t *algorithm_encode(const struct algorithm *algorithm)
+{
+    struct record record;
+    record_init(&record);
+    record.found = *algorithm;
+    return fields_encode(record_fields, &record);
+}
+
+enum status algorithm_decode(struct json_text object, struct algorithm *algorithm,
+                             struct error *error)
+{
+    struct record record;
+    TRY(fields_decode(record_fields, object, &record, error));
+    TRY(fields_check(record_fields, &record, error));
+    *algorithm = record.found;
+    return STATUS_OK;
+}
+
 void record_add_part(struct record *record, enum wall_part part, double seconds)
 {
     double *own = &record->wall_time_part[part];

@@ -10,7 +10,29 @@
 #include "model/roof.h"
 #include "model/workload.h"
 
-struct algorithm; /* model/algorithm.h */
+/* The algorithm that a search found for a configuration, with the results of the search. With it
+ * the configuration can run again without a search. A worker that receives an algorithm checks that
+ * its kernels are still the same. The members of the search are missing without one. The search
+ * times algorithms in turn in one process, so its times can be compared with each other, but not
+ * with time_median. */
+#define ALGORITHM_MEMBERS                                                                          \
+    char algorithm[128]; /* name in the library; "": none */                                       \
+    /* identity: hash of the kernels' names; hash of names, grids and blocks; "": unknown */       \
+    char algorithm_id[17], algorithm_launches[17];                                                 \
+    char refused_algorithms[256]; /* algorithms with wrong results, separated by "; " */           \
+    /* algorithm_searched: the row's own search found it; "": there was no choice; "run": the      \
+     * search of an equal device */                                                                \
+    char algorithm_origin[48];                                                                     \
+    int64_t search_candidates; /* timed algorithms that differ in kernels or launches */           \
+    double search_time;        /* s; brief time of the fastest algorithm */                        \
+    double search_noise;       /* share of search_time; smaller gains keep the library's choice */ \
+    char heuristic_algorithm[128], heuristic_id[17]; /* first choice of the library */             \
+    double heuristic_time;                           /* s */                                       \
+    char runner_up_algorithm[128], runner_up_id[17];                                               \
+    double runner_up_time; /* s */
+struct algorithm {
+    ALGORITHM_MEMBERS
+};
 
 enum record_status { RECORD_MEASURED, RECORD_SKIPPED, RECORD_FAILED };
 
@@ -40,28 +62,18 @@ struct record {
     char job_id[64];
     /* implementation */
     char implementation[32]; /* implementation that ran, never "auto" */
-    char algorithm[128];     /* name in the library */
-    char math[32];           /* library's math mode, e.g. tensor-op */
-    int64_t unit;            /* enum unit whose peak is the compute roof */
-    double workspace;        /* byte */
+    union {
+        struct {
+            ALGORITHM_MEMBERS
+        };
+        struct algorithm found;
+    };
+    char math[32];    /* library's math mode, e.g. tensor-op */
+    int64_t unit;     /* enum unit whose peak is the compute roof */
+    double workspace; /* byte */
     /* only in records of versions with layout = auto: the faster layout, and s of the other one */
     char layout_chosen[16];
     double layout_other_time;
-    char refused_algorithms[256]; /* algorithms with wrong results, separated by "; " */
-    char algorithm_id[17];        /* identity: hash of the kernels' names; "": unknown */
-    char algorithm_launches[17];  /* hash of the kernels' names, grids and blocks */
-    /* "search": a search for this row found the algorithm; "": there was no choice; other texts
-     * name the source, such as a file. */
-    char algorithm_origin[48];
-    /* Search for the algorithm; missing without a search. The search times algorithms in turn in
-     * one process, so its times can be compared with each other, but not with time_median. */
-    int64_t search_candidates; /* timed algorithms that differ in kernels or launches */
-    double search_time;        /* s; brief time of the fastest algorithm */
-    double search_noise;       /* share of search_time; smaller gains keep the library's choice */
-    char heuristic_algorithm[128], heuristic_id[17]; /* first choice of the library */
-    double heuristic_time;                           /* s */
-    char runner_up_algorithm[128], runner_up_id[17];
-    double runner_up_time;               /* s */
     char program_hash[CONFIG_HASH_TEXT]; /* hash of the files in a program's command */
     /* timing run */
     double time_median, time_mean, time_min, time_max; /* s, one iteration */
@@ -143,6 +155,19 @@ struct record {
      * function that prepares the row, and then sets to NULL. Not owned; NULL: none. */
     const struct algorithm *offer;
 };
+
+extern const char algorithm_searched[];
+
+/* Sets all members to missing. */
+void algorithm_init(struct algorithm *algorithm);
+bool algorithm_is_known(const struct algorithm *algorithm);
+/* Sets *algorithm to the algorithm of a measured row, if a search for this or for an earlier row
+ * found it. False for other rows, for which all members become missing. */
+bool algorithm_of_record(const struct record *record, struct algorithm *algorithm);
+/* An object with the members that are known. STATUS_SYSTEM: see fields_decode and fields_check. */
+json_t *algorithm_encode(const struct algorithm *algorithm);
+enum status algorithm_decode(struct json_text object, struct algorithm *algorithm,
+                             struct error *error);
 
 extern const struct field record_fields[]; /* members up to output_hash */
 extern const struct field kernel_fields[];

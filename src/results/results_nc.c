@@ -25,7 +25,6 @@
 #include <unistd.h>
 
 #include "base/staged_file.h"
-#include "model/algorithm.h"
 #include "results/dataset.h"
 #include "results/derive.h"
 #include "results/nodes.h"

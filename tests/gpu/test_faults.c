@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "faults.h"
-#include "model/algorithm.h"
 #include "worker/cuda/gpu/gpu.h"
 #include "worker/cuda/workloads/cudnn_graph.h"
 #include "worker/cuda/workloads/workloads.h"

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/algorithm.h"
 #include "model/record.h"
 
 static enum status decode(json_t *object, struct record *record, struct error *error)
@@ -26,19 +25,6 @@ TEST(cleared_record_encodes_to_nothing)
     /* only the two arrays, empty: a missing value is never 0 */
     assert_int_equal(json_object_size(object), 2);
     json_decref(object);
-}
-
-/* Algorithms are copied from and to records by the names of members. */
-TEST(members_of_algorithms_are_those_of_a_record)
-{
-    for (const struct field *field = algorithm_fields; field->name; ++field) {
-        const struct field *of_record = record_fields;
-        while (of_record->name && strcmp(of_record->name, field->name) != 0)
-            ++of_record;
-        assert_non_null(of_record->name);
-        assert_int_equal(of_record->size, field->size);
-        assert_int_equal(of_record->type, field->type);
-    }
 }
 
 TEST(wrong_types_are_refused)

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "model/algorithm.h"
 #include "worker/gpu/search.h"
 
 enum { CANDIDATES = 12 };

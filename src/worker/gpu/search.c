@@ -22,7 +22,6 @@
 
 #include "base/clock.h"
 #include "base/stats.h"
-#include "model/algorithm.h"
 #include "worker/gpu/graph.h"
 #include "worker/gpu/timing.h"
 
@@ -451,7 +450,7 @@ bool search_recall(const struct search *search, int *chosen, struct record *reco
         *status = found;
     }
     if (found == STATUS_OK)
-        algorithm_into_record(offer, record);
+        record->found = *offer;
     return found == STATUS_OK;
 }
 

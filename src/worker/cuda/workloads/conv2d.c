@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/algorithm.h"
 #include "worker/gpu/arena.h"
 #include "worker/gpu/search.h"
 #include "worker/cuda/workloads/cudnn_graph.h"
