@@ -111,6 +111,8 @@ static const struct formula_term l1_write[] = {TERM(L1_STORES, 1), END};
     [QUANTITY_TENSOR_FP64] = fp64, [QUANTITY_TENSOR_TF32] = tf32, [QUANTITY_TENSOR_FP16] = fp16,   \
     [QUANTITY_TENSOR_BF16] = bf16, [QUANTITY_TENSOR_FP8] = fp8, [QUANTITY_TENSOR_FP4] = fp4,       \
     [QUANTITY_TENSOR_INT8] = int8
+#define SINCE_AMPERE(fp16, fp8, fp4)                                                               \
+    TENSORS(tensor_fp64, tensor_tf32, fp16, tensor_bf16, fp8, fp4, tensor_int8)
 #define DRAM(read, write) [QUANTITY_DRAM_READ] = read, [QUANTITY_DRAM_WRITE] = write
 #define CACHES                                                                                     \
     [QUANTITY_L2_READ] = l2_read, [QUANTITY_L2_WRITE] = l2_write, [QUANTITY_L1_READ] = l1_read,    \
@@ -133,58 +135,50 @@ const struct chip_family chip_families[] = {
         DRAM(dram_read, dram_write), CACHES, OLD}},
     {"GA100", {"GA100"}, {
         VECTOR(vector_fp64, vector_fp32, vector_fp16_on_two_pipes),
-        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16, absent, absent, tensor_int8),
+        SINCE_AMPERE(tensor_fp16, absent, absent),
         DRAM(dram_read, dram_write), CACHES, OLD}},
     {"GA10x", {"GA102", "GA103", "GA104", "GA106", "GA107"}, {
         VECTOR(vector_fp64, vector_fp32, vector_fp16),
-        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16, absent, absent, tensor_int8),
+        SINCE_AMPERE(tensor_fp16, absent, absent),
         DRAM(dram_read, dram_write), CACHES, OLD}},
     {"GA10B", {"GA10B"}, { /* shares its host's memory */
         VECTOR(vector_fp64, vector_fp32, vector_fp16_on_two_pipes),
-        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16, absent, absent, tensor_int8),
+        SINCE_AMPERE(tensor_fp16, absent, absent),
         DRAM(absent, absent), CACHES,
         ACTIVITIES(HOST_MEMORY, IMC_MISS, NO_STALL(GMMA))}},
     {"AD10x", {"AD102", "AD103", "AD104", "AD106", "AD107"}, {
         VECTOR(vector_fp64, vector_fp32, vector_fp16),
-        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16,
-                tensor_fp8_any, absent, tensor_int8),
+        SINCE_AMPERE(tensor_fp16, tensor_fp8_any, absent),
         DRAM(dram_read, dram_write), CACHES, OLD}},
     {"GH100", {"GH100"}, {
         VECTOR(vector_fp64, vector_fp32, vector_fp16_on_two_pipes),
-        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16_any, tensor_bf16,
-                tensor_fp8_any, absent, tensor_int8),
+        SINCE_AMPERE(tensor_fp16_any, tensor_fp8_any, absent),
         DRAM(dram_read, dram_write), CACHES, HOPPER}},
     {"GB100", {"GB100", "GB102"}, {
         VECTOR(vector_fp64, vector_fp32_packed, absent),
-        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16,
-                tensor_fp8_and_below, tensor_fp4, tensor_int8),
+        SINCE_AMPERE(tensor_fp16, tensor_fp8_and_below, tensor_fp4),
         DRAM(dram_read, dram_write), CACHES, BLACKWELL}},
     {"GB11x", {"GB110", "GB112"}, {
         VECTOR(vector_fp64, vector_fp32_packed, absent),
-        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16,
-                tensor_fp8, tensor_fp4, tensor_int8),
+        SINCE_AMPERE(tensor_fp16, tensor_fp8, tensor_fp4),
         DRAM(dram_read, dram_write), CACHES, BLACKWELL}},
     {"GB10B", {"GB10B", "GB10C"}, { /* shares its host's memory */
         VECTOR(vector_fp64, vector_fp32, absent),
-        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16,
-                tensor_fp8_and_below, tensor_fp4, tensor_int8),
+        SINCE_AMPERE(tensor_fp16, tensor_fp8_and_below, tensor_fp4),
         DRAM(absent, absent), CACHES,
         ACTIVITIES(HOST_MEMORY, NO_STALL(IMC_MISS), NO_STALL(GMMA))}},
     {"GB20x", {"GB202", "GB203", "GB205", "GB206", "GB207"}, {
         VECTOR(vector_fp64, vector_fp32, absent),
-        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16,
-                tensor_fp8, tensor_fp4, tensor_int8),
+        SINCE_AMPERE(tensor_fp16, tensor_fp8, tensor_fp4),
         DRAM(dram_op_read, dram_op_write), CACHES, BLACKWELL}},
     {"GB20B", {"GB20B", "GB20C"}, { /* shares its host's memory */
         VECTOR(vector_fp64, vector_fp32, absent),
-        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16,
-                tensor_fp8, tensor_fp4, tensor_int8),
+        SINCE_AMPERE(tensor_fp16, tensor_fp8, tensor_fp4),
         DRAM(absent, absent), CACHES,
         ACTIVITIES(HOST_MEMORY, NO_STALL(IMC_MISS), NO_STALL(GMMA))}},
     {"GR100", {"GR100"}, { /* the counter of fp4 is unknown */
         VECTOR(vector_fp64, vector_fp32_packed, absent),
-        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16,
-                tensor_fp8, absent, tensor_int8),
+        SINCE_AMPERE(tensor_fp16, tensor_fp8, absent),
         DRAM(dram_op_read, dram_op_write), CACHES, BLACKWELL}},
     {NULL, {NULL}, {NULL}},
 };
