@@ -453,11 +453,6 @@ void plan_print(const struct plan *plan, FILE *stream)
         utf8_print(stream, "without a modelled cost: %zu; they are measured first\n", unknown);
 }
 
-static json_t *number_encode(double number)
-{
-    return isfinite(number) ? json_real(number) : json_null();
-}
-
 json_t *plan_encode(const struct plan *plan)
 {
     json_t *items = json_array();
@@ -466,10 +461,10 @@ json_t *plan_encode(const struct plan *plan)
         const struct item_text text = item_format(item);
         json_array_append_new(
             items,
-            json_pack("{s:s, s:s, s:s, s:s, s:s?, s:o, s:o, s:o, s:s?}", "config_hash", item->hash,
-                      "configuration", text.configuration, "label", item->label, "name", item->name,
-                      "listed", item->listed, "flops", number_encode(text.cost.flops), "bytes",
-                      number_encode(text.cost.bytes), "memory", number_encode(text.cost.memory),
+            json_pack("{s:s, s:s, s:s, s:s, s:s?, s:o?, s:o?, s:o?, s:s?}", "config_hash",
+                      item->hash, "configuration", text.configuration, "label", item->label, "name",
+                      item->name, "listed", item->listed, "flops", json_real(text.cost.flops),
+                      "bytes", json_real(text.cost.bytes), "memory", json_real(text.cost.memory),
                       "skipped", text.exists ? NULL : text.reason.text));
     }
     return json_pack("{s:o, s:I, s:I}", "configurations", items, "excluded",

@@ -179,38 +179,27 @@ static void text_print(const struct results *results, int terminal, FILE *stream
 
 /* ---- as JSON ---- */
 
-static json_t *number_encode(double value)
-{
-    return isnan(value) ? json_null() : json_real(value);
-}
-
-static json_t *word_encode(const char *text)
-{
-    json_t *word = text_encode(text);
-    return word ? word : json_null();
-}
-
+/* json_real returns NULL for NaN, and text_encode for "": both become null. */
 static json_t *line_encode(const struct line *line)
 {
     const struct record *record = &line->record;
     const struct derived *derived = &line->derived;
     return json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o,"
-        " s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-        "name", word_encode(line->name), "config_device",
-        line->index < 0 ? json_null() : json_integer(line->index), "time_median",
-        number_encode(record->time_median), "noise", number_encode(time_uncertainty(record)),
-        "performance", number_encode(derived->performance), "intensity",
-        number_encode(line->intensity), "roof_memory_level",
-        word_encode(line->measured ? derived->roof_memory_level : ""), "paper_bound",
-        word_encode(bound_of(line)), "limiter",
-        word_encode(line->measured ? limiter_name[derived->limiter] : ""), "roof_fraction",
-        number_encode(derived->roof_fraction), "status",
-        word_encode(record_status_name[record->status]), "error",
-        word_encode(line->measured ? "" : record->error), "marks", word_encode(line->marks),
-        "label", word_encode(record->label), "configuration", word_encode(record->configuration),
-        "config_hash", word_encode(record->config_hash), "hostname",
-        word_encode(line->device->hostname), "uuid", word_encode(line->device->uuid));
+        "{s:o?, s:o?, s:o?, s:o?, s:o?, s:o?, s:o?, s:o?, s:o?,"
+        " s:o?, s:o?, s:o?, s:o?, s:o?, s:o?, s:o?, s:o?, s:o?}",
+        "name", text_encode(line->name), "config_device",
+        line->index < 0 ? NULL : json_integer(line->index), "time_median",
+        json_real(record->time_median), "noise", json_real(time_uncertainty(record)), "performance",
+        json_real(derived->performance), "intensity", json_real(line->intensity),
+        "roof_memory_level", text_encode(line->measured ? derived->roof_memory_level : ""),
+        "paper_bound", text_encode(bound_of(line)), "limiter",
+        text_encode(line->measured ? limiter_name[derived->limiter] : ""), "roof_fraction",
+        json_real(derived->roof_fraction), "status",
+        text_encode(record_status_name[record->status]), "error",
+        text_encode(line->measured ? "" : record->error), "marks", text_encode(line->marks),
+        "label", text_encode(record->label), "configuration", text_encode(record->configuration),
+        "config_hash", text_encode(record->config_hash), "hostname",
+        text_encode(line->device->hostname), "uuid", text_encode(line->device->uuid));
 }
 
 static void json_print(const struct results *results, FILE *stream)
