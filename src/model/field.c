@@ -185,15 +185,8 @@ json_t *fields_encode(const struct field *table, const void *structure)
     return object;
 }
 
-/* Older versions wrote some flags as integers. */
 static bool decode_flag(const struct field *field, struct json_text value, int64_t *at)
 {
-    int64_t number;
-    if (json_text_integer(value, &number)) {
-        for (*at = 0; *at < number && field->flags[*at];)
-            ++*at;
-        return *at == number && field->flags[number];
-    }
     for (*at = 0; field->flags[*at]; ++*at)
         if (json_text_is(value, field->flags[*at]))
             return true;
