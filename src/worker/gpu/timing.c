@@ -197,7 +197,8 @@ struct series {
 
 /* The host's view of one chunk. */
 struct enqueued {
-    double time; /* s of the host for one iteration */
+    double time; /* s of the host for one iteration with its preparation */
+    double rest; /* s of the host after the first preparation */
     bool ahead;  /* the host enqueued all samples before the device began the first */
 };
 
@@ -208,12 +209,14 @@ static enum status samples_enqueue(const struct series *s, const struct chunk *c
                                    struct enqueued *enqueued, struct error *error)
 {
     const struct work_ops *ops = s->work->ops;
-    double begin = clock_monotonic();
+    double begin = clock_monotonic(), prepared = begin;
     for (int i = 0; i < chunk->samples; ++i) {
         if (ops->reset)
             TRY(ops->reset(s->gpu, s->work, error));
         if (s->cold)
             TRY(vendor_flush(s->gpu, error));
+        if (i == 0)
+            prepared = clock_monotonic();
         if (i == 0 && chunk->limit > 0.0)
             TRY(vendor_block(s->gpu, chunk->limit, error));
         if (i == 0 && s->record)
@@ -223,23 +226,12 @@ static enum status samples_enqueue(const struct series *s, const struct chunk *c
             TRY(ops->iterate(s->gpu, s->work, error));
         TRY(vendor_record(s->gpu, 2 * i + 1, error));
     }
-    enqueued->time = (clock_monotonic() - begin) / ((double)chunk->samples * s->iterations);
+    const double end = clock_monotonic();
+    enqueued->time = (end - begin) / ((double)chunk->samples * s->iterations);
+    enqueued->rest = end - prepared;
     if (s->record)
         TRY(vendor_stamp(s->gpu, SPAN_END, error));
     return vendor_pending(s->gpu, 0, &enqueued->ahead, error);
-}
-
-/* Waits for the device. *behind: the only sample ran on for a good part of its time, which shows
- * that the host had to wait for places in the queue. */
-static enum status behind_judge(struct gpu *gpu, bool *behind, struct error *error)
-{
-    const double least = 0.05; /* fraction of the sample's time */
-    double begin = clock_monotonic(), time;
-    TRY(vendor_synchronize(gpu, error));
-    double lead = clock_monotonic() - begin;
-    TRY(vendor_elapsed(gpu, 0, 1, &time, error));
-    *behind = lead >= least * time;
-    return STATUS_OK;
 }
 
 static void launch_add(const struct graph_kernel *kernel, void *argument)
@@ -304,19 +296,23 @@ static enum status conditions_record(struct gpu *gpu, int last, struct record *r
 }
 
 /* Learns the host's pace if the host never waited, and the device's pace if the device was blocked
- * or `behind` the host. */
+ * or if a sample fills the queue. The device was behind if it still ran for a good part of the
+ * sample's `time` when the host had enqueued everything. */
 static void pace_update(struct series *s, const struct chunk *chunk,
-                        const struct enqueued *enqueued, bool behind, double shortest)
+                        const struct enqueued *enqueued, double time, double shortest)
 {
+    const double least = 0.05; /* fraction of the sample's time */
     struct pace *pace = &s->work->pace;
     const bool blocked = chunk->limit > 0.0, full = fills_queue(pace, s->iterations);
+    const bool behind =
+        enqueued->ahead || (full && chunk->limit + (1.0 - least) * time >= enqueued->rest);
     pace->unblocked += !blocked;
     if (enqueued->ahead || !blocked)
         pace->enqueue_time = enqueued->time;
     if (blocked || full)
         pace->iteration_time =
             pace->iteration_time > 0.0 ? fmin(pace->iteration_time, shortest) : shortest;
-    if (full ? !behind : blocked && !enqueued->ahead) {
+    if (!behind && (blocked || full)) {
         pace->given_up = true;
         s->host_paced |= blocked;
     }
@@ -329,22 +325,17 @@ static enum status chunk_take(struct series *s, int left, double *seconds, int *
     const double overhead = s->calibration.overhead;
     struct chunk chunk;
     struct enqueued enqueued;
-    double shortest = INFINITY;
-    bool behind = true;
+    double shortest = INFINITY, time = 0.0;
     TRY(chunk_try(s, left, &chunk, &enqueued, error));
     if (s->record && chunk.samples == left)
         TRY(conditions_record(s->gpu, 2 * chunk.samples - 1, s->record, error));
-    if (fills_queue(&s->work->pace, s->iterations))
-        TRY(behind_judge(s->gpu, &behind, error));
-    else
-        TRY(vendor_synchronize(s->gpu, error));
+    TRY(vendor_synchronize(s->gpu, error));
     for (int i = 0; i < chunk.samples; ++i) {
-        double time;
         TRY(vendor_elapsed(s->gpu, 2 * i, 2 * i + 1, &time, error));
         seconds[i] = time / s->iterations;
         shortest = fmin(shortest, fmax(time - overhead, time / 4) / s->iterations);
     }
-    pace_update(s, &chunk, &enqueued, behind, shortest);
+    pace_update(s, &chunk, &enqueued, time, shortest);
     *taken = chunk.samples;
     if (s->record) {
         struct clock_span span;
