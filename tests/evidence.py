@@ -142,7 +142,7 @@ def told(test, file):
 def share(parts):
     known = [bool(part) for part in parts if part is not None]
     left = len(parts) - len(known)
-    return f"{sum(known)} of {len(known)}" + (f" ({left} cannot be told)" if left else "")
+    return f"{sum(known)} of {len(known)}" + (f" ({left} unclear)" if left else "")
 
 
 def span(values, form="{:.2f}"):

@@ -19,7 +19,7 @@ import guide
 import numpy as np
 import pandas
 import roofsweep_post as post
-from evidence import ALIKE, SHAPE, Copy, File, above, below, share, span
+from evidence import ALIKE, HOLDS, NOT, PART, SHAPE, UNKNOWN, Copy, File, above, below, share, span
 
 FILES = {"paper": File, "algorithms": File, "training": File, "frameworks": frameworks.Frameworks, "guide": guide.Guide}
 FILES["paper_frameworks"] = frameworks.Frameworks
@@ -91,7 +91,7 @@ def backward_costs(f):
         grown = t[BACKWARD].sum(axis=1) / t.forward
         parts += above(grown, null=null)
         figures.append(f"{name} {grown.median():.2f} ({span(grown)})")
-    return parts, f"{share(parts)}: {', '.join(figures)} times"
+    return parts, f"{', '.join(figures)} times those of the forward pass; {share(parts)} rise"
 
 
 @finding("III-C", "training", "time", "1.25 times as long with both",
@@ -101,7 +101,7 @@ def extras(f):
     t = labelled(f, "extras").pivot_table(index=["precision", "activation"], columns="bias", values="time_median")
     both = {p: t.loc[(p, "relu"), "yes"] / t.loc[(p, "none"), "no"] for p in ("fp16", "fp32")}
     text = ", ".join(f"{name} {value:.2f}" for name, value in both.items())
-    return below(list(both.values()), 1.25, f.null["time"]), f"with both over neither: {text}"
+    return below(list(both.values()), 1.25, f.null["time"]), f"time with both over neither: {text}"
 
 
 @finding("III-D", "paper", "time, bytes", "an LSTM has more FLOP/s or AI than a conv2d",
@@ -111,9 +111,9 @@ def lstm_slow(f):
     """An LSTM has lower FLOP/s than a conv2d, and moves more bytes for each FLOP."""
     conv2d, lstm = (f.conv2d[f.conv2d.layout == "nhwc"], f.lstm[~f.lstm.label.str.contains("large")])
     more = conv2d.groupby("precision")[["rate", "ai"]].median() / lstm.groupby("precision")[["rate", "ai"]].median()
-    texts = [f"in {name} {r.rate:.0f} times the FLOP/s and {r.ai:.1f} times the AI" for name, r in more.iterrows()]
+    texts = [f"{name} FLOP/s {r.rate:.0f}, AI {r.ai:.1f}" for name, r in more.iterrows()]
     parts = above(more.rate, 1, f.null["time"]) + above(more.ai, 1, f.null["bytes"])
-    return parts, f"a conv2d has {', '.join(texts)} (medians)"
+    return parts, f"conv2d over LSTM, medians: {'; '.join(texts)}"
 
 
 @finding("IV-A.1, backward", "paper", "none: names", "they change in no larger share of series",
@@ -137,8 +137,8 @@ def data_movers(f):
     more = np.sign(idle.nchw - idle.nhwc)
     told = above((time.nchw / time.nhwc) ** more, null=f.null["time"])
     told = [part for part, far in zip(told, np.abs(idle.nchw - idle.nhwc) > 0.01) if far]
-    shares = f"of the kernels' time {100 * idle.nchw.median():.0f} % in nchw, {100 * idle.nhwc.median():.0f} % in nhwc"
-    return told, f"in fp16 {share(told)} pairs of layouts; {shares}"
+    shares = f"nchw {100 * idle.nchw.median():.0f} %, nhwc {100 * idle.nhwc.median():.0f} %"
+    return told, f"fp16: {share(told)} pairs of layouts; their part of the kernels' time: {shares}"
 
 
 @finding("IV-A.2, backward", "paper", "none: names", "two numbers have the same kernels",
@@ -157,7 +157,7 @@ def filters_bound(f):
     found = series(f, "conv2d-filters", "filters", passes=BACKWARD, precision=["fp16"])
     goes_over = [r.bound.iloc[0] == "bandwidth" and r.bound.iloc[-1] == "compute" for r in found]
     far = span(r.own_ai.iloc[-1] / r.balance.iloc[-1] for r in found)
-    return goes_over, f"{share(goes_over)} series go over; at 512 the AI is {far} of the machine balance"
+    return goes_over, f"{share(goes_over)} series go over; at 512 the AI is {far} of the balance"
 
 
 @finding("IV-A.4, backward", "paper", "time", "bound by bandwidth at stride 1, or FLOP/s that do not fall",
@@ -197,9 +197,9 @@ def half_precision(f):
     both = f.others["paper"].lstm
     both = both.pivot_table(index=["batch", *SHAPE[4:], "pass"], columns="precision", values="time_median").dropna()
     lstm = (both.fp32 / both.fp16).median()
-    text = f"fp16 without tensor units over with, fastest of each: conv2d {np.median(gains):.2f} ({span(gains)})"
+    text = f"time without them over with: conv2d, fp16, {np.median(gains):.2f} ({span(gains)})"
     parts = above(np.median(gains), 2, f.null["time"]) + below(lstm, np.median(gains), f.null["time"])
-    return parts, f"{text}; an LSTM takes {lstm:.2f} times as long in fp32, which bounds the part of the units"
+    return parts, f"{text}; LSTM at most {lstm:.2f}, its time in fp32 over fp16"
 
 
 @finding("I and IV", "paper", "search", "the choice is no faster within the search",
@@ -297,7 +297,7 @@ REMEDIES = {
          lambda c: c.scale("roof_fraction", "label.str.contains('remedies|tiles|step')", worse))  # fmt: skip
 def report_remedies(f):
     """Larger batches, more filters, fp16, TF32, small kernels, shared memory bring the step nearer to its roof."""
-    table, parts, texts = labelled(f, "remedies"), [], []
+    table, parts, texts = labelled(f, "remedies"), [], {}
     for by, r in table.groupby("requested_implementation"):
         base = r.query("batch == 16 and filters == 32 and precision == 'fp32'").set_index("filter_height")
         for name, (query, before) in REMEDIES.items():
@@ -305,32 +305,36 @@ def report_remedies(f):
             if len(after) == 1:
                 grown = [after[n].iloc[0] / base.loc[7 if before == "7x7" else 3, n] for n in ("rate", "roof_fraction")]
                 parts += above(grown[1], null=f.null["time"])
-                texts.append(f"{by}, {name} {grown[0]:.2f}, {grown[1]:.2f}")
+                texts.setdefault(by, []).append(f"{name} {grown[0]:.2f}, {grown[1]:.2f}")
     tiles = labelled(f, "tiles").set_index("requested_implementation")
     grown = [tiles.loc["tiled", n] / tiles.loc["plain", n] for n in ("rate", "roof_fraction")]
     parts += above(grown[1], null=f.null["time"])
-    texts.append(f"shared memory, forward {grown[0]:.2f}, {grown[1]:.2f}")
-    return parts, f"FLOP/s and fraction of the roof, times: {'; '.join(texts)}"
+    texts["tiled"] = [f"shared memory {grown[0]:.2f}, {grown[1]:.2f}"]
+    text = ". ".join(f"{by}: {'; '.join(own)}" for by, own in texts.items())
+    return parts, f"FLOP/s, fraction of the roof, times. {text}"
 
 
-PAGE = """# The findings of the seeds, one by one
+PLURAL = dict(zip((HOLDS, PART, NOT, UNKNOWN), ("findings hold", "hold in part", "do not hold", "cannot be told")))
+PAGE = """# Published findings, one by one
 
-Wang et al., *Time-Based Roofline for Deep Learning Performance Analysis*, 2020 (V100, PyTorch 1.5, TensorFlow), De
-Sanctis and De Sanctis, *Roofline Model: Training a Convolutional Neural Network*, 2025 ("report", RTX cards), and
-NVIDIA's *GPU Performance Background User's Guide* ("guide") on another GPU, with the libraries of 2026.
-`tests/findings.py --write` writes this page. For each finding, `--flips` changes a copy of its file and checks that the
-verdict changes.
+This page tests claims of three texts on an H200, with cuDNN 9.14:
 
-{files}
+- sections I to V: Wang et al., *Time-Based Roofline for Deep Learning Performance Analysis*, 2020 (V100, PyTorch 1.5)
+- report: De Sanctis and De Sanctis, *Roofline Model: Training a Convolutional Neural Network*, 2025 (RTX cards)
+- guide: NVIDIA's *GPU Performance Background User's Guide* (V100)
 
-- Caches are cold, except in `frameworks`. AI is FLOPs for each byte of device memory. Bytes of a conv2d's result that
-  are still in L2 at the end count: bytes written to L2 less bytes written to device memory.
-- Bounds are the paper's (II-B): they compare the times of a row's FLOPs and bytes, each at its roof.
-- JAX's gradients of an LSTM include the forward pass, and are not compared with others. `paper_frameworks` holds two
-  H200s: the second one measured the rows of cuDNN and 18 of 96 rows of JAX.
+{verdicts}
+
+`tests/findings.py --write` writes the page from `tests/data/NAME_h200.nc` ([list](measurements.md#result-files);
+`paper_frameworks` holds two H200s). `--flips` changes a copy of each finding's file: the verdict must change.
+
+- Caches are cold, except in `frameworks`. AI is FLOPs for each byte of device memory; a conv2d's result that is still
+  in L2 at the end counts.
+- A row's bound compares the times of its FLOPs and bytes, each at its roof (the paper's II-B).
+- JAX's gradients of an LSTM include the forward pass, and are not compared with others.
 - A series is one framework or layout, precision and pass. "1.2 to 3" means smallest to largest.
-- A finding holds in part if some of its series, rows or parts refute it, and cannot be told if most of them differ by
-  less than the null set.
+- A finding holds in part if some of its series, rows or parts refute it. A part is unclear if it differs by less than
+  the null set, and a finding cannot be told if most parts are unclear.
 
 A null set differs though nothing changed. A difference counts beyond 95 % of its null set:
 
@@ -396,7 +400,7 @@ def listed_files(loaded):
         )
         kind = re.sub(r"NVIDIA | 80GB HBM3|\(R\)| Processor", "", data.device_model.values[0])
         command = re.sub(
-            r"\S*roofsweep |(-o|--output) \S+ ?|-[vq] |--(quiet|verbose|overwrite) ", "", data.attrs["command"]
+            r"\S*roofsweep |(-d|-o|--output) \S+ ?|-[vq] |--(quiet|verbose|overwrite) ", "", data.attrs["command"]
         )
         command = re.sub(r"\S*/(\w+\.ini)", r"\1", command).strip()
         attributes = [data.attrs[word] for word in ("time_coverage_start", "product_version", "time_coverage_duration")]
@@ -458,27 +462,21 @@ def order(test):
 
 def page():
     files, sets = opened()
-    of = [
-        [f"`{os.path.relpath(f.path, evidence.ROOT)}`", f"{f.data.sizes['device']} x {f.data.device_model.values[0]}"]
-        + [f.data.device_library_version.values[0], str(f.rows.start_time.min())[:10], f"{len(f.rows)}"]
-        for name, f in files.items()
-    ]
     lines = []
     for place, source, null, refuted, _, test in sorted(tests(), key=order):
         word, text = evidence.told(test, files[source])
         claim = " ".join(test.__doc__.split()).rstrip(".")
-        where = f"{place}; {source}; {null.split(':')[0]}"
-        lines.append([where, claim, refuted, f"**{word}**", text])
+        where = f"{place}; {source}" + ("" if null.startswith("none") else f"; {null}")
+        lines.append([where, claim, refuted, f"**{word}**: {text}"])
+    words = pandas.Series([line[-1].split("**")[1] for line in lines]).value_counts()
     null = [
         [name, text, len(ratios), f"{np.quantile(ratios, 0.95):.3f}", f"{ratios.max():.3f}"]
         for name, (text, ratios) in ((name, (text, own[np.isfinite(own)])) for name, (text, own) in sets.items())
     ]
     return PAGE.format(
-        files="\n".join(evidence.markdown(["file", "device", "library", "measured", "rows used"], of)),
+        verdicts=", ".join(f"{words[word]} {plural}" for word, plural in PLURAL.items()) + ".",
         nulls="\n".join(evidence.markdown(["null set", "ratios", "number", "95 % within", "largest"], null)),
-        findings="\n".join(
-            evidence.markdown(["in; file; null set", "finding", "refuted if", "here", "figures"], lines)
-        ),
+        findings="\n".join(evidence.markdown(["in; file; null set", "finding", "refuted if", "here"], lines)),
     )
 
 

@@ -131,7 +131,7 @@ def bytes_by_precision(f):
             grown.setdefault(names[0], []).append(single.iloc[0] / half.iloc[0])
     parts = below(grown["PyTorch"], 1.2, f.null["bytes"])
     parts += [1.6 <= one <= 2.4 for name, own in grown.items() if name != "PyTorch" for one in own]
-    return parts, "; ".join(f"{name} {np.median(own):.2f} ({span(own)})" for name, own in grown.items()) + " times"
+    return parts, "times: " + "; ".join(f"{name} {np.median(own):.2f} ({span(own)})" for name, own in grown.items())
 
 
 @finding("IV-A.1, backward", ALL, "none: counts are whole", "all frameworks have as many launches",
@@ -179,7 +179,7 @@ def saturation(f):
     texts = [f"{name} {listed(r.rate / 1e12, '{:.1f}')}" for name, r in found.items()]
     parts = below([ratio(r.rate) for r in found.values()], STEADY, f.null["time"])
     most = f.peak("vector", "fp32") / 1e12
-    return parts, f"TFLOP/s of {most:.0f} by {'; '.join(texts)}"
+    return parts, f"TFLOP/s (roof {most:.0f}): by {'; '.join(texts)}"
 
 
 @finding("IV-A.3", ALL, "time", "no other algorithm is faster",
@@ -196,10 +196,11 @@ def other_algorithm(f):
         gain = (mine.time_median / other.time_median).dropna()
         parts.append(True in (faster := above(gain, null=f.null["time"])))
         texts += [f"{name} is faster in {share(faster)} rows, at most {gain.max():.2f} times"]
-    for name, t in [("PyTorch", mine), *found.items()]:
-        last = t[t.index.get_level_values("filter_height") == 9] if len(t) else t
-        texts += [f"a 9x9 kernel takes {name} {1e6 * last.time_median.iloc[0]:.0f} us"] if len(last) else []
-    return parts, "; ".join(texts)
+    last = [
+        (name, t[t.index.get_level_values("filter_height") == 9]) for name, t in [("PyTorch", mine), *found.items()]
+    ]
+    took = [f"{name} {1e6 * t.time_median.iloc[0]:.0f} us" for name, t in last if len(t)]
+    return parts, f"{'; '.join(texts)}; a 9x9 kernel takes {', '.join(took)}"
 
 
 @finding("IV-A.2, forward", "frameworks", "none: names", "other kernels, or none is added",
@@ -228,9 +229,9 @@ def trendlines(f):
                 ways.setdefault(way, []).append([r[name].iloc[-1] / r[name].iloc[0] for name in ("flops", "bytes")])
         for grown in ways.values():
             alike += below([ratio(one) for one in zip(*grown)], ALIKE, f.null["bytes"]) if len(grown) > 1 else []
-        texts += [f"{layer} {axis.replace('filter_height', 'kernel')} {share(alike)}"] if alike else []
+        texts += [f"{layer} {axis.replace('filter_height', 'kernel')} {share(alike)}"] if False in alike else []
         parts += alike
-    return parts, f"{share(parts)}; {', '.join(texts)}"
+    return parts, f"{share(parts)}; differs: {', '.join(texts)}"
 
 
 @finding("IV-A.2, backward", ALL, "time", "that one is not the slowest",
@@ -261,7 +262,7 @@ def stride_forward(f):
     found = [r for _, r in forward(f, "stride")]
     flops, moved = ([r[name].iloc[0] / r[name].iloc[-1] for r in found] for name in ("flops", "bytes"))
     parts = above(np.divide(flops, moved), 2, f.null["bytes"]) + below(moved, ALIKE, f.null["bytes"])
-    return parts, f"from stride 3 to 1 {span(flops, '{:.1f}')} times the FLOPs, {span(moved, '{:.1f}')} times the bytes"
+    return parts, f"stride 3 to 1: {span(flops, '{:.1f}')} times the FLOPs, {span(moved, '{:.1f}')} times the bytes"
 
 
 @finding("IV-A.4", ALL, "time", "fewer launches, or a smaller share, at stride 3",
@@ -335,7 +336,7 @@ def lstm_launches(f):
     r = f.lstm[(f.lstm["pass"] == "forward") & (f.lstm.framework == "PyTorch")]
     moves, took = r.data_movement_launches, span(100 * r.data_movement_share, "{:.0f}")
     text = f"{listed(r.launches.unique(), '{:.0f}')} launches; {listed(moves.unique(), '{:.0f}')} only move data"
-    return (r.launches == 36).tolist() + (moves == 2).tolist(), f"{text}, in {took} % of the kernels' time"
+    return (r.launches == 36).tolist() + (moves == 2).tolist(), f"{text}, for {took} % of the kernels' time"
 
 
 @finding("IV-B.1", ALL, "none: counts are exact", "tensor units do most FLOPs",
@@ -357,8 +358,8 @@ def lstm_sequence(f):
     for name, own in grown.items():
         parts += [abs(one / 8 - 1) <= 0.25 for pair in own for one in pair]
         times, launched = map(span, zip(*own))
-        texts.append(f"{name} {times} times the time, {launched} times the launches")
-    return parts, "; ".join(texts)
+        texts.append(f"{name} {times} ({launched})")
+    return parts, f"time (launches), times: {'; '.join(texts)}"
 
 
 @finding("V", ALL, "none: names", "a fast fp16 row lacks one",
@@ -466,24 +467,22 @@ def agreement(f):
 
 PAGE = """# cuDNN, PyTorch and JAX beside each other
 
-The layers of Wang et al., *Time-Based Roofline for Deep Learning Performance Analysis*, 2020, through cuDNN itself,
-through PyTorch (eager, compiled, as a CUDA graph) and through JAX, in one sweep: what a framework adds to the kernels.
-`tests/frameworks.py --write` writes this page from `{file}`, a file of
-`sweeps/frameworks.ini` on {devices} with {library}, of {day}.
-[programs.md](programs.md) says how a program is measured, [findings.md](findings.md) has the paper's findings,
-[measurements.md](measurements.md#programs) the versions of the frameworks. PyTorch and JAX bring a cuDNN of their own.
+This page shows how much time frameworks add to the kernels of the paper's two layers.
+`tests/frameworks.py --write` writes it from `{file}` ({devices}).
+PyTorch and JAX bring a cuDNN of their own ([versions](measurements.md#programs)). [findings.md](findings.md) tests the
+paper's claims, [programs.md](programs.md) says how a program is measured.
 
 ## Growth
 
-FLOPs/bytes/time/launches at the last value of an axis over those at the first value, of
-`{paper}`. FLOPs and bytes of JAX's LSTM are modelled:
+FLOPs/bytes/time/launches at the last value of an axis over those at the first, from
+`{paper}` (two H200s). FLOPs and bytes of JAX's LSTM are modelled.
 
 {trajectories}
 
 ## The layers
 
-*Kernels* is the traced time in which a kernel runs; the rest of *time* is the host's, or gaps. *Tuned* is
-`torch.backends.cudnn.benchmark`, *autotune* `--xla_gpu_autotune_level`. Caches are hot.
+*Kernels* is the time in which a kernel runs, by a trace. *Tuned* is `torch.backends.cudnn.benchmark`, *autotune*
+`--xla_gpu_autotune_level`. Caches are hot.
 
 {layers}
 
@@ -493,15 +492,15 @@ FLOPs/bytes/time/launches at the last value of an axis over those at the first v
 
 ## On a CPU
 
-`tests/data/{cpu}.nc`, a file of `sweeps/frameworks_cpu.ini` on {processor}, fp32, cold caches: times over the
-fastest, medians of {sizes} sizes (smallest to largest), and the growth of the time with four times the FLOPs (256
-filters for 64, a batch of 64 for 16):
+From `tests/data/{cpu}.nc` ({processor}, two cores, fp32, cold caches): time over that of the fastest, median of
+{sizes} sizes (smallest to largest), and growth of the time with four times the FLOPs (256 filters for 64, a batch of 64
+for 16).
 
 {ranks}
 
-- Time that does not grow is no arithmetic. An LSTM in PyTorch and TensorFlow is calls of the framework.
-- The backward pass of an LSTM in JAX and TensorFlow includes the forward pass.
-- A program has no kernels on a CPU, so the file does not tell the algorithms.
+- An LSTM's time hardly grows in PyTorch and TensorFlow: calls of the framework take it, not arithmetic.
+- In JAX and TensorFlow the backward pass of an LSTM includes the forward pass.
+- On CPUs programs have no kernels, so the file does not tell the algorithms.
 """
 
 
@@ -553,8 +552,6 @@ def page(f):
     return PAGE.format(
         file=os.path.relpath(f.path, evidence.ROOT),
         devices=f"{len(f.data.device_model)} x {f.data.device_model.values[0]}",
-        library=f.data.device_library_version.values[0],
-        day=str(f.rows.start_time.min())[:10],
         layers="\n".join(layers(f)),
         paper=os.path.relpath(paper.path, evidence.ROOT),
         trajectories="\n".join(trajectories(paper)),
@@ -562,10 +559,14 @@ def page(f):
         processor=cpu.data.device_model.values[0],
         sizes=" or ".join(str(len(table[SHAPE].drop_duplicates())) for table in (cpu.conv2d, cpu.lstm)),
         ranks="\n".join(ranks(cpu)),
-        agreement=f"{len(shared)} kernels run in the same grid in rows of several frameworks. They do "
+        agreement=f"{len(shared)} kernels run in the same grid in several frameworks, and do "
         + ("NOT " if wrong else "")
-        + "the same FLOPs in all, to the last digit.\n"
-        + (f"Time of PyTorch's graphs beside that of cuDNN's calls in a graph: {'; '.join(graphs)}." if graphs else ""),
+        + "the same FLOPs to the last digit."
+        + (
+            f"\nTime of PyTorch's graphs beside that of cuDNN's calls in a graph: {'; '.join(graphs)}."
+            if graphs
+            else ""
+        ),
     )
 
 

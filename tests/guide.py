@@ -115,7 +115,7 @@ def read_again(f):
     """It is not unusual to read inputs several times, which reduces the intensity."""
     more = f.named.l2 / f.named.bytes_model
     parts = above(more, 1.05, f.null["bytes"])
-    return parts, f"bytes at L2 over modelled: {', '.join(f'{n} {value:.2f}' for n, value in more.items())}"
+    return parts, f"bytes at L2 over modelled: more in {share(parts)} operations, {more.median():.2f} ({span(more)})"
 
 
 @finding("guide, 4", "paper", "none: counts are whole", "one of more loses a quarter of its waves",
@@ -174,9 +174,9 @@ def recipe(f, rows):
 
 PAGE = """# NVIDIA's guide, tested
 
-The "GPU Performance Background User's Guide" says what limits operations of deep learning, on a V100.
+NVIDIA's "GPU Performance Background User's Guide" says what limits deep-learning operations on a V100.
 `tests/guide.py build/bin --write` writes this page from the models (`roofsweep --dry-run sweeps/guide.ini`) and from
-`{file}`, a file of `sweeps/guide.ini` on {device}, with cold caches.
+`{file}` ({device}, cold caches).
 
 ## Operations for each byte
 
@@ -249,7 +249,8 @@ def page(folder):
         r = f.named.loc[label] if label in f.named.index else None
         found = ["-"] * 3 if r is None else [counted(r), r.bound, r.shown]
         operations.append([operation, f"`{label}`", guide, short(plan[label]), found[0], limited, *found[1:]])
-    linear = [[f"{r.batch:.0f}", counted(r), f"{r.rate / 1e12:.3g}", r.bound, r.shown] for _, r in f.linear.iterrows()]
+    some = f.linear[~f.linear.batch.isin([2, 8, 32, 128, 256, 8192])]
+    linear = [[f"{r.batch:.0f}", counted(r), f"{r.rate / 1e12:.3g}", r.bound, r.shown] for _, r in some.iterrows()]
     head = ["operation", "row", "guide", "modelled", "counted", "limited by, guide", "roofs", "limiter"]
     return PAGE.format(
         file=os.path.relpath(f.path, evidence.ROOT),

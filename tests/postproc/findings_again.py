@@ -91,7 +91,7 @@ def figures():
         idle = [100 - 100 * r["busy_time"] / r["time_median"] for r in own]
         yield "An LSTM is always", f"{name} {span(idle, '{:.0f}')} %"
         ends = [own[-1]["time_median"] / own[0]["time_median"] for own in line(lstm, "sequence", how)]
-        yield "Run time and launches", f"{name} {span(ends)} times the time"
+        yield "Run time and launches", f"{name} {span(ends)} ("
     units = [100 * r["tensor"] / r["flops_counted"] for r in lstm if "torch" in r["how"] and r["precision"] == "fp16"]
     yield "PyTorch multiplies the steps", f"{span(units, '{:.0f}')} % of the FLOPs in {len(units)} rows"
     layers = [r for r in series if "conv2d" in r["label"]]
