@@ -1,5 +1,6 @@
 """The command `check` compares every device with its targets and prints a line for each device."""
 
+from collections import Counter
 from urllib.parse import unquote
 
 import numpy as np
@@ -142,19 +143,19 @@ class References:
                     )
 
 
-def judge_roofs(own, rows_of_all, targets, model, verdict):
+def judge_roofs(own, targets, model, verdict):
     """Adds the checks of one device's roofs to its verdict."""
     for kind in targets.kinds(model):
         wanted, found = targets.by_model[model][kind], own[own["name"] == kind]
         alone = found[found["condition"] == "alone"]
         main = alone if len(alone) else found
         for target in wanted:
-            text, count, _ = target.verdict(main, rows_of_all)
+            text, count, _ = target.verdict(main, own)
             word = "pass" if count == "reached" else "fail"
             if count == "not known" and len(main) and (main["usable"] & (main["disturbance"] > DISTURBED)).all():
                 word, text = "inconclusive", f"{text}; measure it again on an idle host"
             why = f"{kind}: {text}" * (count != "reached")
-            verdict.add(f"{kind}: {target.text}", why, word, **target.values(main, rows_of_all))
+            verdict.add(f"{kind}: {target.text}", why, word, **target.values(main, own))
 
 
 def judge_links(data, targets):
@@ -163,17 +164,18 @@ def judge_links(data, targets):
     best, found = links.ends(links.pairs([data])), []
     best = best.assign(condition="", disturbance=0.0, usable=True)
     hosts, models = data["device_hostname"].values, data["device_model"].values
+    counts, lines, model_of = Counter(hosts), dict(iter(best.groupby("hostname"))), dict(zip(hosts[::-1], models[::-1]))
     for place, host in enumerate(dict.fromkeys(hosts)):
-        model = models[list(hosts).index(host)]
+        model, here = model_of[host], lines.get(host, best[:0])
         verdict = verdicts.Verdict(f"#{place} {host}, links", "", model, host)
         for kind, wanted in targets.by_model.get(model, {}).items():
-            own = best[(best["key"] == kind) & (best["hostname"] == host)]
-            for target in wanted if kind.startswith("link ") and (hosts == host).sum() > 1 else ():
+            own = here[here["key"] == kind]
+            for target in wanted if kind.startswith("link ") and counts[host] > 1 else ():
                 for line in [own.loc[[at]] for at in own.index] or [own]:
-                    text, count, _ = target.verdict(line, best)
+                    text, count, _ = target.verdict(line, here)
                     name = f"{kind} {line['uuid'].iloc[0]}" if len(line) else kind
                     why = f"{name}: {text}" * (count != "reached")
-                    verdict.add(f"{name}: {target.text}", why, **target.values(line, best))
+                    verdict.add(f"{name}: {target.text}", why, **target.values(line, here))
         found += [verdict] if verdict.checks else []
     return found
 
@@ -182,13 +184,14 @@ def judged(data, targets, references):
     all_roofs, table, devices = roofs(data), rows(data, measured=False), Devices(data)
     lines, times = compare.all_devices([data]), compare.time_table([data])
     presence = Presence([data], lines, compare.roof_table([data]), times, compare.time_texts(times))
-    found = []
+    found, first = [], dict(zip(lines["place"], lines.to_dict("records")))
+    roofs_of, rows_of = (dict(iter(own.groupby("place", sort=False))) for own in (all_roofs, table))
     for place in dict.fromkeys(devices.places):
         model = devices.text(place, "model")
         name = f"#{place} {devices.text(place, 'hostname')}"
         verdict = verdicts.Verdict(name, devices.text(place, "uuid"), model, devices.text(place, "hostname"))
-        judge_roofs(all_roofs[all_roofs["place"] == place], all_roofs, targets, model, verdict)
-        own = table[table["place"] == place]
+        judge_roofs(roofs_of.get(place, all_roofs[:0]), targets, model, verdict)
+        own = rows_of.get(place, table[:0])
         references.judge(own[own["status"] == "measured"], model, verdict)
         failed = own[~own["status"].isin(["measured", "skipped"])]
         if len(failed):
@@ -200,7 +203,7 @@ def judged(data, targets, references):
             verdict.add("targets", f"no targets for {model}; {plain(targets.path)} has: {known}")
         elif not verdict.checks:
             verdict.add("targets")  # an empty section has no target, so the device passes
-        presence.add(verdict, lines[lines["place"] == place].iloc[0])
+        presence.add(verdict, first[place])
         health.judge(verdict, data, place)
         found.append(verdict)
     return found + judge_links(data, targets) + verdicts.of_no_device(data, "#")

@@ -13,7 +13,7 @@ from .bits import Bits
 from .columns import NOISY
 from .dataset import load
 from .deviations import THRESHOLD, WIDEST, at_equal_clock, judged, limited
-from .frames import DISTURBED, ROOFS, ROWS, kind_order, roofs, rows
+from .frames import DISTURBED, ROOFS, ROWS, by_device, kind_order, roofs, rows
 from .naming import names
 from .presence import ENERGY, SUSTAINS, Presence, doubts, single
 from .selection import moment
@@ -132,6 +132,7 @@ SAMPLES_LEAST = 10  # a row with fewer samples has no known noise
 # the threshold.
 MANY, MEAN_DIFFERS, FIFTH_DIFFERS = 20, 0.625, 0.8
 DEVICE = ["file", "place", "device_name", "model", "uuid", "hostname"]
+COMPARED = ["key", "value", "reference", "limit", "unit", "fair", "deviation", "error", "slow", "unsure", "soft"]
 
 
 def day(text):
@@ -438,7 +439,7 @@ def print_configurations(found, all_times, count):
 def add_compared(verdict, lines, reason, names):
     """Adds a check to the verdict for each line that has a limit. reason(line) returns the text for a slow or unsure
     line; several lines may have the same text, which is then shown once."""
-    for line in lines[lines["limit"].notna()].to_dict("records"):
+    for line in lines.loc[lines["limit"].notna(), COMPARED].to_dict("records"):
         slow, values = line["slow"], {name: line[name] for name in ("value", "reference", "limit", "unit")}
         values["excess"] = (1 - line["fair"]) / line["limit"]
         word = "fail" if slow else "inconclusive" if line["unsure"] else "pass"
@@ -511,11 +512,11 @@ def absent(devices, part):
     `part` is true."""
     old, new = devices[devices["file"] == 0], devices[devices["file"] > 0]
     present = {*zip(new["hostname"], new["uuid"])}
-    counts = new.groupby("hostname")["uuid"].nunique()
+    counts, had = new.groupby("hostname")["uuid"].nunique(), old["hostname"].value_counts()
     found = []
     for _, line in old.iterrows():
         if line["hostname"] in counts and (line["hostname"], line["uuid"]) not in present:
-            lost = counts[line["hostname"]] < (old["hostname"] == line["hostname"]).sum()
+            lost = counts[line["hostname"]] < had[line["hostname"]]
             verdict = verdicts.Verdict(named(line), line["uuid"], line["model"], line["hostname"])
             why = "the device is in no later file, and its host has fewer devices" if lost else "replaced since then"
             verdict.add("device", why, "fail" if lost else "pass")
@@ -540,32 +541,35 @@ def verdicts_of(files, devices, all_roofs, all_times, threshold, across, part=Fa
     roofs_found = roofs_found.dropna(subset="deviation")
     times = judged_times(medians(all_times, "key"), roofs_found, threshold, across, first).dropna(subset="deviation")
     names, found = time_texts(all_times), []
-    differs, references = health.drift(files, devices), devices[devices["file"] == 0] if several else devices[:0]
+    references = devices[devices["file"] == 0] if several else devices[:0]
+    models = {*references["model"]}
+    before = {(line["hostname"], line["uuid"]): line["place"] for line in references[::-1].to_dict("records")}
+    judged_roofs, judged_rows, roofs_of, rows_of, differs, lacked = (
+        by_device(lines) for lines in (roofs_found, times, all_roofs, all_times, health.drift(files, devices), without)
+    )
     presence = Presence(files, devices, all_roofs, all_times, names)
     for _, device in (devices[devices["file"] > 0] if several else devices).iterrows():
-
-        def own(lines, device=device):
-            return lines[(lines["file"] == device["file"]) & (lines["place"] == device["place"])]
-
-        verdict = verdict_of(device, own(roofs_found), own(times), threshold, names)
-        if several and not across and device["model"] not in set(devices.loc[devices["file"] == 0, "model"]):
+        key = (device["file"], device["place"])
+        own, own_rows = roofs_of(key), rows_of(key)
+        verdict = verdict_of(device, judged_roofs(key), judged_rows(key), threshold, names)
+        if several and not across and device["model"] not in models:
             verdict.add("reference", f"the reference has no {device['model']}", "inconclusive")
         elif verdict.checks:
-            add_noise(verdict, own(all_roofs[all_roofs["usable"]]), "roofs")
-            add_noise(verdict, own(all_times), "configurations")
+            add_noise(verdict, own[own["usable"]], "roofs")
+            add_noise(verdict, own_rows, "configurations")
         presence.add(verdict, device, across)
-        compared = len(own(roofs_found)) + len(own(times))
+        compared = len(judged_roofs(key)) + len(judged_rows(key))
         if not compared and "reference" not in [check.name for check in verdict.checks]:
             verdict.add("compared", "nothing could be compared", "inconclusive")
-        same = references[(references[["hostname", "uuid"]] == device[["hostname", "uuid"]]).all(axis=1)]
-        earlier = health.health_of(files[0], same["place"].iloc[0]) if len(same) else None
+        same = before.get((device["hostname"], device["uuid"]))
+        earlier = None if same is None else health.health_of(files[0], same)
         health.judge(verdict, files[device["file"]], device["place"], earlier)
-        for fact, value, most in own(differs)[["fact", "value", "most"]].to_numpy():
+        for fact, value, most in differs(key)[["fact", "value", "most"]].to_numpy():
             verdict.add("drift", f"{fact} {value}, of most {most}", "pass", excess=0.0)
-        for key in sorted(set(own(without)["key"]) & unfit):
-            verdict.add(key, f"{key}: other work disturbed the reference; measure it again", "inconclusive")
-        add_load(verdict, own(all_roofs), single(own(all_times)))
-        if bits and (check := bits.checks.get((device["file"], device["place"]))):
+        for roof in sorted(set(lacked(key)["key"]) & unfit):
+            verdict.add(roof, f"{roof}: other work disturbed the reference; measure it again", "inconclusive")
+        add_load(verdict, own, single(own_rows))
+        if bits and (check := bits.checks.get(key)):
             verdict.checks.insert(0, check)
         found.append(verdict)
     for number, data in enumerate(files):
@@ -610,8 +614,9 @@ def run(options):
         names = {(line["file"], line["place"]): named(line) for _, line in devices.iterrows()}
         for number, data in enumerate(files, 1):
             print(f"file {number}: {data.attrs['path']}, {data.attrs.get('date_created', 'no date')}")
+        measured = set(zip(usable["file"], usable["place"]))
         for _, line in devices.iterrows():
-            without = (line["file"], line["place"]) not in set(zip(usable["file"], usable["place"]))
+            without = (line["file"], line["place"]) not in measured
             bus = plain(files[line["file"]]["device_pci_id"].values[line["place"]])
             where = f"{line['model']}, {plain(line['uuid'])}" + f", PCI {bus}" * bool(bus)
             print(f"device {named(line)}: {where}" + ", no roofs" * without)

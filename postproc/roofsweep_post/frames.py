@@ -23,6 +23,13 @@ ROOFS = ("device_roof_name", "device_roof_device", "device_roof_condition", "dev
 KERNELS = ("kernel_config", "kernel_name", "kernel_time")
 
 
+def by_device(table):
+    """Returns a function of (file, place) that returns the lines of a device. It does not search the table, so that it
+    serves 10,000 devices."""
+    found = dict(iter(table.groupby(["file", "place"], sort=False)))
+    return lambda device: found.get(device, table[:0])
+
+
 def several(data):
     return list(data) if isinstance(data, (list, tuple)) else [data]
 

@@ -118,7 +118,9 @@ def verdicts_of(files, found, *how):
     made, best = [], ends(found)
     best = best.assign(kind=best["key"].str.replace(r" of \d+", "", regex=True))
     tables = [own[own["limit"].notna()] for own in judge(found, best, *how)]
-    lines = [{key: own.to_dict("records") for key, own in table.groupby(["file", "hostname"])} for table in tables]
+    lines = {}
+    for line in [line for table in tables for line in table.to_dict("records")]:
+        lines.setdefault((line["file"], line["hostname"]), []).append(line)
     within = best[~best["name"].str.contains("node")]
     has = {key: set(own) for key, own in within.groupby(["file", "hostname"])["kind"]}
     alike = {key: [*dict.fromkeys(own)] for key, own in within.groupby(["file", "model"])["kind"]}
@@ -128,7 +130,7 @@ def verdicts_of(files, found, *how):
         counts = Counter(hosts)
         for host, model in reversed(dict(zip(hosts[::-1], models[::-1])).items()):
             verdict = verdicts.Verdict(f"{number + 1}#{places[host]} {host}, links", "", model, host)
-            for line in [line for own in lines for line in own.get((number, host), [])]:
+            for line in lines.get((number, host), []):
                 add_line(verdict, line)
             there = has.get((number, host), set())
             for word, wanted, by in (

@@ -77,18 +77,31 @@ def replicated(data):
     return "distribute=replicate" in [line.partition(";")[0] for line in lines]
 
 
+class Expected:
+    """The keys of one kind of values: those of each device (own), in the order of the table those of each model in a
+    file (here), and those of each model in all files (model)."""
+
+    def __init__(self, lines):
+        self.own = {device: {*keys} for device, keys in lines.groupby(["file", "place"])["key"]}
+        self.here = {group: [*dict.fromkeys(keys)] for group, keys in lines.groupby(["file", "model"])["key"]}
+        self.model = {model: [*dict.fromkeys(keys)] for model, keys in lines.groupby("model")["key"]}
+        self.all = {key for keys in self.model.values() for key in keys}
+        devices = lines.groupby(["file", "model", "key"])["place"].nunique()
+        self.devices = devices.groupby(["file", "model"]).max().to_dict()  # most devices that have a key
+
+
 class Presence:
     """The keys of roofs, rows and health values that each device should have. all_roofs, all_times: tables of
     compare.py. names: {key: text} for rows."""
 
     def __init__(self, files, devices, all_roofs, all_times, names):
-        self.files, self.devices, self.names = files, devices, names
+        self.names, self.replicated = names, [replicated(data) for data in files]
         roofs, rows = single(all_roofs[all_roofs["usable"]]), single(all_times)
         self.alone = {number for number, count in devices["file"].value_counts().items() if count == 1}
-        self.lines = {
-            "roofs": with_derived(roofs, "sustained"),
-            "configurations": with_derived(rows, "energy_time"),
-            "health values": health_lines(files, devices),
+        self.expected = {
+            "roofs": Expected(with_derived(roofs, "sustained")),
+            "configurations": Expected(with_derived(rows, "energy_time")),
+            "health values": Expected(health_lines(files, devices)),
         }
         self.reasons = doubts(all_roofs)
         for place, failed in failures(files).items():
@@ -102,29 +115,27 @@ class Presence:
     def add(self, verdict, device, across=False):
         """Adds a check to the verdict for each value that the device lacks and other devices of its model have."""
         reasons = self.reasons.get((device["file"], device["place"]), {})
-        for what, lines in self.lines.items():
-            peers = lines if across else lines[lines["model"] == device["model"]]
-            wanted = set(peers["key"])
+        for what, expected in self.expected.items():
+            wanted = expected.all if across else {*expected.model.get(device["model"], ())}
             for key, why in reasons.items():
                 if key in wanted:
                     verdict.add(self.names.get(key, key), f"{self.names.get(key, key)}: {why}")
-            self.add_missing(verdict, device, what, lines[lines["model"] == device["model"]], reasons)
+            self.add_missing(verdict, device, what, expected, reasons)
 
-    def add_missing(self, verdict, device, what, lines, reasons):
-        """Adds checks of keys that the device lacks without one of the `reasons`. lines: lines of all devices of its
-        model. what: kind of the values."""
-        number, place = device["file"], device["place"]
+    def add_missing(self, verdict, device, what, expected, reasons):
+        """Adds checks of keys that the device lacks without one of the `reasons`. what: kind of the values."""
+        number, place, model = device["file"], device["place"], device["model"]
+        here, before = expected.here.get((number, model), []), expected.here.get((0, model), []) if number else []
         if what == "roofs" and number in self.alone:  # a single device has no roofs that are measured together
-            lines = lines[~lines["key"].str.contains(", together")]
-        here = lines[lines["file"] == number]
-        shared = what != "configurations" or number in self.alone or replicated(self.files[number])
-        shared = shared or here.groupby("key")["place"].nunique().max() > 1  # else each device measured other rows
-        own = {*here.loc[here["place"] == place, "key"], *reasons}
+            here, before = ([key for key in keys if ", together" not in key] for keys in (here, before))
+        shared = what != "configurations" or number in self.alone or self.replicated[number]
+        shared = shared or expected.devices.get((number, model), 0) > 1  # else each device measured other rows
+        own = {*expected.own.get((number, place), ()), *reasons}
         own |= {key + end for key in reasons for end in (SUSTAINS, ENERGY)}
-        own |= {key for key in lines["key"] if (number, place, base(key)) in self.free and not plain(key)}
-        among = [key for key in dict.fromkeys(here["key"]) if shared and key not in own]
-        earlier = dict.fromkeys(lines.loc[lines["file"] == 0, "key"]) if number > 0 else {}
-        earlier = [key for key in earlier if key not in set(here["key"]) and key not in own]
+        free = (key for key in expected.model.get(model, ()) if not plain(key))
+        own |= {key for key in free if (number, place, base(key)) in self.free}
+        among = [key for key in here if shared and key not in own]
+        earlier = [key for key in before if key not in {*here} and key not in own]
         for word, lacks, by in (
             (KINDS[what], [key for key in among if plain(key)], "other devices of the file have"),
             ("inconclusive", [key for key in among if not plain(key)], "other devices of the file have"),
