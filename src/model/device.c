@@ -163,6 +163,12 @@ bool device_has_health(const struct device *device)
     return known;
 }
 
+const char *device_identity(const struct device *device, char text[DEVICE_IDENTITY])
+{
+    snprintf(text, DEVICE_IDENTITY, "%s %s %s", device->kind, device->hostname, device->uuid);
+    return text;
+}
+
 bool device_same(const struct device *a, const struct device *b)
 {
     return device_is_open(a) && strcmp(a->uuid, b->uuid) == 0 &&

@@ -67,6 +67,9 @@ bool device_is_open(const struct device *device);
 bool device_has_health(const struct device *device);
 /* Compares kind, host and UUID, also between jobs. False without a UUID. */
 bool device_same(const struct device *a, const struct device *b);
+enum { DEVICE_IDENTITY = 256 };
+/* Returns `text`, which equals that of another open device exactly if they are device_same. */
+const char *device_identity(const struct device *device, char text[DEVICE_IDENTITY]);
 /* Replaces the roof of the same kind and condition. */
 void device_add_roof(struct device *device, const struct roof *roof);
 /* Orders roofs by condition, alone first, then as in roof_kinds. */

@@ -7,41 +7,58 @@
 #include "model/device_kind.h"
 #include "ranks/liveness.h"
 
+enum { REASON_TEXT = 1200 }; /* bytes of executor_reason */
+
+/* Returns the index of the first device that has `text`, which is `i` if none before has it. */
+static int first_with(json_t *seen, const char *text, int i)
+{
+    const json_t *first = json_object_get(seen, text);
+    if (!first)
+        json_object_set_new_nocheck(seen, text, json_integer(i));
+    return first ? (int)json_integer_value(first) : i;
+}
+
 enum status devices_check_distinct(const struct device *devices, int count, struct error *error)
 {
-    for (int i = 0; i < count; ++i) {
-        const struct device_kind *kind = device_kind_find(devices[i].kind);
-        for (int j = 0; j < i && kind && kind->exclusive; ++j) {
-            int ranks = 0;
-            if (!device_same(&devices[i], &devices[j]))
-                continue;
-            for (int k = 0; k < count; ++k)
-                ranks += strcmp(devices[k].hostname, devices[i].hostname) == 0;
-            return error_set(error, STATUS_DEVICE,
-                             "ranks %d and %d would both measure %s %s (PCI %s) of host %s; give "
-                             "each its own (srun --ntasks-per-node=%d --gpus-per-task=1), or let "
-                             "every rank see all %ss of its node",
-                             j, i, kind->noun, devices[i].uuid, devices[i].pci_id,
-                             devices[i].hostname, ranks, kind->noun);
-        }
+    char text[DEVICE_IDENTITY];
+    json_t *seen = json_object();
+    enum status status = STATUS_OK;
+    for (int i = 0; i < count && status == STATUS_OK; ++i) {
+        const struct device *device = &devices[i];
+        const struct device_kind *kind = device_kind_find(device->kind);
+        if (!kind || !kind->exclusive || !device_is_open(device))
+            continue;
+        int ranks = 0, first = first_with(seen, device_identity(device, text), i);
+        for (int k = 0; k < count && first < i; ++k)
+            ranks += strcmp(devices[k].hostname, device->hostname) == 0;
+        if (first < i)
+            status = error_set(error, STATUS_DEVICE,
+                               "ranks %d and %d would both measure %s %s (PCI %s) of host %s; give "
+                               "each its own (srun --ntasks-per-node=%d --gpus-per-task=1), or let "
+                               "every rank see all %ss of its node",
+                               first, i, kind->noun, device->uuid, device->pci_id, device->hostname,
+                               ranks, kind->noun);
     }
-    return STATUS_OK;
+    json_decref(seen);
+    return status;
 }
 
 void devices_number_shared(struct device *devices, int count)
 {
-    /* Numbers the last device first, so that each device is compared with earlier devices that
-     * still have their own UUIDs. */
-    for (int i = count - 1; i >= 0; --i) {
-        int place = 1;
-        char name[sizeof devices->uuid];
-        for (int j = 0; j < i; ++j)
-            place += device_same(&devices[i], &devices[j]);
+    char text[DEVICE_IDENTITY], name[sizeof devices->uuid];
+    json_t *seen = json_object(); /* {identity: number of devices} */
+    for (int i = 0; i < count; ++i) {
+        if (!device_is_open(&devices[i]))
+            continue;
+        device_identity(&devices[i], text);
+        const int place = 1 + (int)json_integer_value(json_object_get(seen, text));
+        json_object_set_new_nocheck(seen, text, json_integer(place));
         if (place == 1)
             continue;
         snprintf(name, sizeof name, "%.80s#%d", devices[i].uuid, place);
         memcpy(devices[i].uuid, name, sizeof name);
     }
+    json_decref(seen);
 }
 
 enum status devices_check_kinds(const struct device *devices, int count, struct error *error)
@@ -66,28 +83,32 @@ enum status devices_check_kinds(const struct device *devices, int count, struct 
 
 /* Logs one line for each host, device model and reason, with the number of ranks. Omits rank 0's
  * host, which begins every line of the log. */
-static void log_devices(const struct devices *devices, const char *reasons, size_t reason_size)
+static void log_devices(const struct devices *devices, const char *reasons)
 {
+    void *memory = calloc((size_t)devices->ranks, 2 * sizeof(int));
+    int *counts = memory_require(devices->comm, memory, "the devices of the ranks");
+    int *far = counts + devices->ranks;
+    json_t *seen = json_object();
     for (int i = 0; i < devices->ranks; ++i) {
         const struct device *device = &devices->list[i];
-        const char *reason = reasons + (size_t)i * reason_size;
-        int count = 0, earlier = 0, far = 0;
-        for (int j = 0; j < devices->ranks && earlier == 0; ++j) {
-            const struct device *other = &devices->list[j];
-            bool same = strcmp(device->hostname, other->hostname) == 0 &&
-                        strcmp(device->model, other->model) == 0 &&
-                        strcmp(reason, reasons + (size_t)j * reason_size) == 0;
-            count += same;
-            far += same && other->cores_far == 1;
-            earlier += same && j < i;
-        }
-        if (earlier > 0)
+        char text[sizeof device->hostname + sizeof device->model + REASON_TEXT + 2];
+        snprintf(text, sizeof text, "%s\n%s\n%s", device->hostname, device->model,
+                 reasons + (size_t)i * REASON_TEXT);
+        const int first = first_with(seen, text, i);
+        ++counts[first];
+        far[first] += device->cores_far == 1;
+    }
+    json_decref(seen);
+    for (int i = 0; i < devices->ranks; ++i) {
+        const struct device *device = &devices->list[i];
+        if (counts[i] == 0)
             continue;
         bool other = strcmp(device->hostname, devices->log->hostname) != 0;
         const char *of = other ? " of " : "", *host = other ? device->hostname : "";
         if (device_is_open(device))
-            log_print(devices->log, LOG_INFO, "%d rank%s on %s%s%s (%s)", count,
-                      count == 1 ? "" : "s", device->model, of, host, reason);
+            log_print(devices->log, LOG_INFO, "%d rank%s on %s%s%s (%s)", counts[i],
+                      counts[i] == 1 ? "" : "s", device->model, of, host,
+                      reasons + (size_t)i * REASON_TEXT);
         if (device->cores_shared == 1)
             log_print(devices->log, LOG_WARNING,
                       "more ranks than cores%s%s; times and roofs disturb one another", of, host);
@@ -97,13 +118,14 @@ static void log_devices(const struct devices *devices, const char *reasons, size
                       "core%s",
                       device->quota, of, host, (long long)device->multiprocessors,
                       device->multiprocessors == 1 ? "" : "s");
-        if (far > 0)
+        if (far[i] > 0)
             log_print(devices->log, LOG_WARNING,
                       "%d of %d ranks%s%s may run only on cores far from their device, so that "
                       "copies take longer; start with srun --cpu-bind=none, or --gpu-bind=closest, "
                       "or mpirun --bind-to none",
-                      far, count, of, host);
+                      far[i], counts[i], of, host);
     }
+    free(counts);
 }
 
 /* With counters = require the first cause of a refusal ends the sweep. */
@@ -146,11 +168,7 @@ static enum status compare(const struct devices *devices, const struct executor 
 enum status devices_collect(struct devices *devices, struct executor *executor, struct error *error)
 {
     /* No rank has roofs yet, so that only the members before them travel. */
-    enum {
-        REASON_TEXT = 1200,
-        PART = offsetof(struct device, roofs),
-        UUID = sizeof devices->list->uuid
-    };
+    enum { PART = offsetof(struct device, roofs), UUID = sizeof devices->list->uuid };
     char reason[REASON_TEXT], uuid[UUID], *reasons = NULL, *parts = NULL;
     enum status status = STATUS_OK;
     MPI_Comm_rank(devices->comm, &devices->rank);
@@ -169,7 +187,7 @@ enum status devices_collect(struct devices *devices, struct executor *executor, 
     if (devices->rank == 0) {
         for (int i = 0; i < devices->ranks; ++i)
             memcpy(&devices->list[i], parts + (size_t)i * PART, PART);
-        log_devices(devices, reasons, REASON_TEXT);
+        log_devices(devices, reasons);
         status = compare(devices, executor, error);
         devices_number_shared(devices->list, devices->ranks);
         for (int i = 0; i < devices->ranks; ++i)

@@ -21,10 +21,9 @@ struct links {
     MPI_Comm all;
     int leaving, any_leaving; /* arguments of meet */
     bool by_nccl;
-    int nodes, own; /* number of nodes; number of this node */
-    /* By round: rank that this one exchanges with (-1: none), node, number of devices. */
-    int rounds, peers[LINK_ROUNDS], partners[LINK_ROUNDS], devices[LINK_ROUNDS];
-    struct link_list found; /* links of the last group */
+    int nodes, least;               /* number of nodes; of ranks of the smallest node */
+    int rounds, peers[LINK_ROUNDS]; /* rank that this one exchanges with in a round; -1: none */
+    struct link_list found;         /* links of the last group */
 };
 
 int links_rounds(int nodes)
@@ -215,29 +214,24 @@ static void measure_copies(struct links *links, MPI_Comm node)
  * of the node. rounds: 0: the group is this node. */
 static enum status add_found(struct links *links, MPI_Comm node, int rounds, struct error *error)
 {
-    double own[SLOTS] = {0}, most[SLOTS];
+    double times[2][SLOTS] = {{0}};
     int place, rank;
     MPI_Comm_rank(node, &place);
     MPI_Comm_rank(links->all, &rank);
-    /* Ranks of a node can lack peers in different rounds, so that each round has its slots. */
-    struct link *link = links->found.links, *end = link + links->found.count;
-    for (int i = 0; i < SLOTS && link < end; ++i)
-        if (i >= rounds * LINK_PAIR || links->peers[i / LINK_PAIR] >= 0)
-            own[i] = link++->time;
-    MPI_Reduce(own, most, SLOTS, MPI_DOUBLE, MPI_MAX, 0, node);
-    link = links->found.links;
-    for (int i = 0; i < SLOTS && place == 0 && link < end; ++i) {
-        const int round = i / LINK_PAIR;
-        const bool pair = round < rounds;
-        if (pair && links->peers[round] < 0)
-            continue;
-        link->bandwidth *= link->time / most[i];
-        link->time = most[i];
+    /* The last links are those of all members. Ranks of a node have the same pairs, or none. */
+    const size_t count = links->found.count, first = SLOTS - count;
+    for (size_t i = 0; i < count; ++i)
+        times[0][first + i] = links->found.links[i].time;
+    MPI_Reduce(times[0], times[1], SLOTS, MPI_DOUBLE, MPI_MAX, 0, node);
+    for (size_t i = 0; i < count && place == 0; ++i) {
+        struct link *link = &links->found.links[i];
+        const bool pair = link->to_rank != FIELD_MISSING;
+        link->bandwidth *= link->time / times[1][first + i];
+        link->time = times[1][first + i];
         link->nodes = pair ? 2 : rounds ? links->nodes : 1;
-        link->devices = pair ? links->devices[round] : link->devices;
-        if (pair ? links->partners[round] > links->own : rounds == 0 || rank == 0)
+        link->devices = pair ? 2 * links->least : link->devices;
+        if (pair ? link->to_rank > rank : rounds == 0 || rank == 0)
             TRY(link_list_add(executor_links(links->executor), link, error));
-        ++link;
     }
     return STATUS_OK;
 }
@@ -258,37 +252,32 @@ static void measure_group(struct links *links, MPI_Comm comm, MPI_Comm node, int
     link_list_clear(&links->found);
 }
 
-/* Numbers the nodes and finds this rank's peers. */
+/* Numbers the nodes and finds this rank's peers: ranks of the same place in other nodes. Places
+ * that some node lacks have none. */
 static void find_peers(struct links *links, MPI_Comm node)
 {
-    int rank, ranks, place, members, first, own[2] = {0};
+    int rank, ranks, members, own[2] = {0}; /* number of the node, place in the node */
     MPI_Comm_rank(links->all, &rank);
     MPI_Comm_size(links->all, &ranks);
-    MPI_Comm_rank(node, &place);
+    MPI_Comm_rank(node, &own[1]);
     MPI_Comm_size(node, &members);
-    first = place == 0;
-    MPI_Exscan(&first, own, 1, MPI_INT, MPI_SUM, links->all); /* leaves rank 0 as it is */
+    const int leads = own[1] == 0;
+    MPI_Exscan(&leads, own, 1, MPI_INT, MPI_SUM, links->all); /* leaves rank 0 as it is */
     MPI_Bcast(own, 1, MPI_INT, 0, node);
-    own[1] = place;
+    MPI_Allreduce(&leads, &links->nodes, 1, MPI_INT, MPI_SUM, links->all);
+    MPI_Allreduce(&members, &links->least, 1, MPI_INT, MPI_MIN, links->all);
     void *memory = calloc((size_t)ranks, sizeof own);
-    int(*at)[2] = memory_require(links->all, memory, "the links"); /* node, and place in the node */
-    MPI_Allgather(own, 2, MPI_INT, at, 2, MPI_INT, links->all);
-    links->own = own[0];
-    for (int i = 0; i < ranks; ++i)
-        links->nodes += at[i][1] == 0;
+    int(*all)[2] = memory_require(links->all, memory, "the links");
+    MPI_Allgather(own, 2, MPI_INT, all, 2, MPI_INT, links->all);
     links->rounds = links_rounds(links->nodes);
     memset(links->peers, -1, sizeof links->peers);
-    for (int i = 0; i < ranks; ++i) {
-        const int round =
-            at[i][0] == own[0] ? LINK_ROUNDS : links_round(own[0], at[i][0], links->nodes);
-        if (round >= links->rounds)
-            continue;
-        links->partners[round] = at[i][0];
-        links->devices[round] += at[i][1] < members ? 2 : 0;
-        if (at[i][1] == place)
+    for (int i = 0; i < ranks && own[1] < links->least; ++i) {
+        const bool meets = all[i][1] == own[1] && i != rank;
+        const int round = meets ? links_round(own[0], all[i][0], links->nodes) : LINK_ROUNDS;
+        if (round < links->rounds)
             links->peers[round] = i;
     }
-    free(at);
+    free(all);
 }
 
 /* False: the ranks have several kinds of devices, or one has none. */

@@ -433,23 +433,27 @@ static int compare_devices(const void *a, const void *b)
 static void leave_out_repeated(struct results *results)
 {
     size_t count = results->device_count, kept = 0;
-    bool *has_rows = calloc(2 * count + 1, sizeof *has_rows);
-    if (!has_rows)
-        return;
-    bool *repeated = has_rows + count;
-    for (size_t i = 0; i < results->row_count; ++i) {
+    bool *has_rows = calloc(count + 1, sizeof *has_rows);
+    json_t *best = json_object(); /* {identity: index of the last with rows, or else the last} */
+    char text[DEVICE_IDENTITY];
+    for (size_t i = 0; has_rows && i < results->row_count; ++i) {
         int64_t at = results_device(results, results->rows[i].device_key);
         if (at >= 0)
             has_rows[at] = true;
     }
-    for (size_t i = 0; i < count; ++i)
-        for (size_t j = 0; !has_rows[i] && j < count; ++j)
-            repeated[i] |=
-                (has_rows[j] || j > i) && device_same(&results->devices[i], &results->devices[j]);
-    for (size_t i = 0; i < count; ++i)
-        if (!repeated[i])
+    for (size_t i = 0; has_rows && i < count; ++i) {
+        const json_t *other = json_object_get(best, device_identity(&results->devices[i], text));
+        if (!other || has_rows[i] || !has_rows[json_integer_value(other)])
+            json_object_set_new_nocheck(best, text, json_integer((json_int_t)i));
+    }
+    for (size_t i = 0; has_rows && i < count; ++i) {
+        const json_t *own = json_object_get(best, device_identity(&results->devices[i], text));
+        if (has_rows[i] || !device_is_open(&results->devices[i]) ||
+            (size_t)json_integer_value(own) == i)
             results->devices[kept++] = results->devices[i];
-    results->device_count = kept;
+    }
+    results->device_count = has_rows ? kept : count;
+    json_decref(best);
     free(has_rows);
 }
 
