@@ -37,7 +37,6 @@ struct segment {
 
 /* An algorithm that is ready to run. All zero: not built. */
 struct binding {
-    bool built;
     bool runs;   /* cuDNN has run it: cuDNN may refuse an algorithm only when it runs */
     double time; /* s, the shortest of a search with a hot cache; 0: not known */
     cudnnRNNDataDescriptor_t x_descriptor, y_descriptor;
@@ -252,9 +251,7 @@ static enum status binding_build(struct gpu *gpu, const struct lstm_work *l,
         TRY(arena_allocate(gpu->arena, (double)b->reserve_bytes, "the reserve space's copy",
                            &b->kept, error));
     TRY(weights_map(gpu, l, b, error));
-    TRY(weights_fill(gpu, l, b, error));
-    b->built = true;
-    return STATUS_OK;
+    return weights_fill(gpu, l, b, error);
 }
 
 /* ---- work_ops ---- */
@@ -399,7 +396,7 @@ static enum status algorithm_bind(struct gpu *gpu, struct work *work, int candid
     const int place = l->first + candidate;
     const struct lstm_algorithm *algorithm = &algorithms[place];
     l->bound = &l->bindings[place];
-    if (l->bound->built)
+    if (l->bound->rnn)
         return STATUS_OK;
     if (place == DYNAMIC && l->count > 1 && !may_pay(gpu, l))
         return error_set(error, STATUS_UNSUPPORTED, "%s is not compiled: there are faster kernels",
