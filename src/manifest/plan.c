@@ -24,7 +24,6 @@ struct places {
 
 struct builder {
     struct plan plan;
-    void *hashes;                /* tree of items, see tsearch */
     const struct section **last; /* the last section that has each item */
 };
 
@@ -192,7 +191,7 @@ static enum status config_add(struct builder *builder, const struct section *sec
     struct error unused;
     *item = (struct plan_item){.config = *config};
     config_hash(config, item->hash);
-    struct plan_item *const *found = tsearch(item, &builder->hashes, item_compare);
+    struct plan_item *const *found = tsearch(item, &plan->hashes, item_compare);
     struct plan_item *kept = found ? *found : item;
     const struct section **last = &builder->last[kept - plan->items];
     char *label = NULL;
@@ -257,13 +256,8 @@ static void plan_clear(struct plan *plan)
         free(plan->items[i].listed);
         free(plan->items[i].name);
     }
+    tdestroy(plan->hashes, item_keep);
     free(plan->items);
-    free(plan->by_hash);
-}
-
-static int items_compare(const void *a, const void *b)
-{
-    return item_compare(*(const struct plan_item *const *)a, *(const struct plan_item *const *)b);
 }
 
 static enum status items_finish(struct plan *plan, struct error *error)
@@ -271,10 +265,7 @@ static enum status items_finish(struct plan *plan, struct error *error)
     struct naming *naming = naming_create();
     bool made = naming;
     char name[WORKLOAD_TEXT];
-    plan->by_hash = malloc((plan->count + 1) * sizeof *plan->by_hash);
-    made = made && plan->by_hash;
     for (size_t i = 0; made && i < plan->count; ++i) {
-        plan->by_hash[i] = &plan->items[i];
         const struct plan_item *item = &plan->items[i];
         made = naming_add(naming, item->label, item->listed, &item->config);
     }
@@ -285,19 +276,14 @@ static enum status items_finish(struct plan *plan, struct error *error)
         made = plan->items[i].name;
     }
     naming_destroy(naming);
-    if (!made)
-        return error_set(error, STATUS_SYSTEM, "out of memory");
-    qsort(plan->by_hash, plan->count, sizeof *plan->by_hash, items_compare);
-    return STATUS_OK;
+    return made ? STATUS_OK : error_set(error, STATUS_SYSTEM, "out of memory");
 }
 
 size_t plan_find(const struct plan *plan, const char *hash)
 {
     struct plan_item key;
-    const struct plan_item *sought = &key;
     snprintf(key.hash, sizeof key.hash, "%s", hash);
-    const struct plan_item **found =
-        bsearch(&sought, plan->by_hash, plan->count, sizeof *plan->by_hash, items_compare);
+    struct plan_item *const *found = tfind(&key, &plan->hashes, item_compare);
     return found ? (size_t)(*found - plan->items) : plan->count;
 }
 
@@ -330,13 +316,12 @@ static enum status builder_fill(struct builder *builder, const struct manifest *
 
 enum status plan_create(const struct manifest *manifest, struct plan **plan, struct error *error)
 {
-    struct builder builder = {.hashes = NULL};
+    struct builder builder = {.last = NULL};
     uint64_t count = 0;
     TRY(manifest_count(manifest, &count, error));
     struct plan *created = malloc(sizeof *created);
     enum status status = created ? builder_fill(&builder, manifest, count, error)
                                  : error_set(error, STATUS_SYSTEM, "out of memory");
-    tdestroy(builder.hashes, item_keep);
     free(builder.last);
     if (status) {
         plan_clear(&builder.plan);

@@ -24,9 +24,9 @@ struct plan_item {
 struct plan {
     struct plan_item *items;
     size_t count;
-    const struct plan_item **by_hash; /* owned; sorted */
-    size_t merged;                    /* number of configurations that repeat an item */
-    size_t excluded;                  /* number of configurations left out by `exclude` */
+    void *hashes;    /* owned; tree of the items, see tsearch */
+    size_t merged;   /* number of configurations that repeat an item */
+    size_t excluded; /* number of configurations left out by `exclude` */
 };
 
 /* STATUS_USAGE: no configuration, or more than manifest->sweep.max_configurations, which are
