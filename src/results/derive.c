@@ -116,12 +116,14 @@ struct derived_kernel derive_kernel(const struct kernel *kernel)
     };
 }
 
+/* Kernels have enough blocks from this share of a wave on. */
+static const double full_wave = 0.9;
+
 /* The share of the kernels' time that is spent in kernels with less than nine tenths of a wave. A
  * wave is the number of blocks that the device holds at a time. The share is missing without a
  * trace, and on CPUs, where kernels have no blocks. */
 static double few_blocks_share(const struct record *record)
 {
-    const double full = 0.9;
     double time = 0, few = 0;
     bool known = record->kernel_count > 0;
     for (size_t i = 0; i < record->kernel_count; ++i) {
@@ -129,7 +131,7 @@ static double few_blocks_share(const struct record *record)
         int64_t blocks = derive_kernel(kernel).blocks;
         known &= blocks != FIELD_MISSING && kernel->resident != FIELD_MISSING;
         time += kernel->time;
-        few += (double)blocks < full * (double)kernel->resident ? kernel->time : 0;
+        few += (double)blocks < full_wave * (double)kernel->resident ? kernel->time : 0;
     }
     return known ? few / time : NAN;
 }
@@ -388,27 +390,32 @@ static const char *const unit_text[ACTIVITY_UNITS] = {
     [ACTIVITY_TENSOR] = "tensor pipe",
 };
 
-static const char *const wait_text[ACTIVITY_WAITS] = {
-    [ACTIVITY_STALL_BARRIER] = "other threads at a barrier",
-    [ACTIVITY_STALL_BRANCH_RESOLVING] = "branches",
-    [ACTIVITY_STALL_DISPATCH_STALL] = "the dispatch of instructions",
-    [ACTIVITY_STALL_DRAIN] = "stores at their end",
-    [ACTIVITY_STALL_GMMA] = "the tensor pipe",
-    [ACTIVITY_STALL_IMC_MISS] = "constants",
-    [ACTIVITY_STALL_LG_THROTTLE] = "the queue to global memory",
-    [ACTIVITY_STALL_LONG_SCOREBOARD] = "global memory",
-    [ACTIVITY_STALL_MATH_PIPE_THROTTLE] = "pipes of arithmetic",
-    [ACTIVITY_STALL_MEMBAR] = "memory barriers",
-    [ACTIVITY_STALL_MIO_THROTTLE] = "the queue to shared memory",
-    [ACTIVITY_STALL_MISC] = "other things",
-    [ACTIVITY_STALL_NO_INSTRUCTION] = "instructions",
-    [ACTIVITY_STALL_SHORT_SCOREBOARD] = "shared memory",
-    [ACTIVITY_STALL_SLEEPING] = "the end of a sleep",
-    [ACTIVITY_STALL_TEX_THROTTLE] = "the queue to textures",
-    [ACTIVITY_STALL_WAIT] = "the fixed time of instructions",
+/* By reason of a stall: what the threads wait for, and the part of the time. */
+static const struct {
+    const char *text;
+    enum time_part part;
+} stalls[ACTIVITY_WAITS] = {
+    [ACTIVITY_STALL_BARRIER] = {"other threads at a barrier", TIME_BARRIER},
+    [ACTIVITY_STALL_BRANCH_RESOLVING] = {"branches", TIME_INSTRUCTION_FETCH},
+    [ACTIVITY_STALL_DISPATCH_STALL] = {"the dispatch of instructions", TIME_OTHER},
+    [ACTIVITY_STALL_DRAIN] = {"stores at their end", TIME_OTHER},
+    [ACTIVITY_STALL_GMMA] = {"the tensor pipe", TIME_MATH_PIPE},
+    [ACTIVITY_STALL_IMC_MISS] = {"constants", TIME_INSTRUCTION_FETCH},
+    [ACTIVITY_STALL_LG_THROTTLE] = {"the queue to global memory", TIME_MEMORY_QUEUES},
+    [ACTIVITY_STALL_LONG_SCOREBOARD] = {"global memory", TIME_MEMORY_LATENCY},
+    [ACTIVITY_STALL_MATH_PIPE_THROTTLE] = {"pipes of arithmetic", TIME_MATH_PIPE},
+    [ACTIVITY_STALL_MEMBAR] = {"memory barriers", TIME_OTHER},
+    [ACTIVITY_STALL_MIO_THROTTLE] = {"the queue to shared memory", TIME_MEMORY_QUEUES},
+    [ACTIVITY_STALL_MISC] = {"other things", TIME_OTHER},
+    [ACTIVITY_STALL_NO_INSTRUCTION] = {"instructions", TIME_INSTRUCTION_FETCH},
+    [ACTIVITY_STALL_SHORT_SCOREBOARD] = {"shared memory", TIME_DEPENDENCY},
+    [ACTIVITY_STALL_SLEEPING] = {"the end of a sleep", TIME_OTHER},
+    [ACTIVITY_STALL_TEX_THROTTLE] = {"the queue to textures", TIME_MEMORY_QUEUES},
+    [ACTIVITY_STALL_WAIT] = {"the fixed time of instructions", TIME_DEPENDENCY},
 };
 
-static const double busy = 0.60;
+/* A roof or a unit limits from this share of the time on. */
+static const double at_roof = 0.6;
 static const double near = 0.05; /* shares within this distance give both verdicts */
 
 struct cause {
@@ -445,7 +452,7 @@ static double largest(const double *activity, int first, int end)
 static void units_say(const double *activity, double most, struct cause *cause)
 {
     for (int i = 0; i < ACTIVITY_UNITS; ++i)
-        if (activity[i] >= busy - near && activity[i] >= most - near) {
+        if (activity[i] >= at_roof - near && activity[i] >= most - near) {
             WORD(cause, activity_name[i]);
             WHY(cause, "%s %.0f %% busy", unit_text[i], 100 * activity[i]);
         }
@@ -479,7 +486,7 @@ static void latency_say(const struct kernel *kernel, const struct device *device
     for (int i = ACTIVITY_STALL_BARRIER; i < ACTIVITY_WAITS; ++i)
         if (activity[i] >= fmin(longest, fmax(longest - near, 2 * near)))
             WHY(cause, "%.0f %% of the threads' time they wait for %s (%s)", 100 * activity[i],
-                wait_text[i], activity_name[i] + strlen("stall_"));
+                stalls[i].text, activity_name[i] + strlen("stall_"));
     occupancy_say(kernel, device, cause);
 }
 
@@ -494,10 +501,10 @@ static void cause_of_kernel(const struct kernel *kernel, const struct device *de
     if (isnan(most))
         return;
     bool idle = kernel->activity[ACTIVITY_MULTIPROCESSORS] < most_active;
-    if (most < busy)
+    if (most < at_roof)
         latency_say(kernel, device, &cause);
     units_say(kernel->activity, most, &cause);
-    if (most >= busy && most < busy + near)
+    if (most >= at_roof && most < at_roof + near)
         latency_say(kernel, device, &cause);
     if (idle) {
         WORD(&cause, "idle");
@@ -506,7 +513,7 @@ static void cause_of_kernel(const struct kernel *kernel, const struct device *de
     }
     double waves =
         (double)(kernel->grid_x * kernel->grid_y * kernel->grid_z) / (double)kernel->resident;
-    if ((idle || most < busy + near) && kernel->resident != FIELD_MISSING &&
+    if ((idle || most < at_roof + near) && kernel->resident != FIELD_MISSING &&
         kernel->grid_x != FIELD_MISSING && waves < many)
         WHY(&cause, "%.1f waves of blocks", waves);
     snprintf(text, CAUSE_TEXT, "%s: %s", cause.words, cause.why);
@@ -542,10 +549,221 @@ static void cause_write(const struct record *record, const struct device *device
                100 * kernel->time / time);
 }
 
-/* ---- the limiter ---- */
+/* ---- parts of the time, and the limit ---- */
 
-/* A roof is the limit if the work at this roof takes at least this share of the row's time. */
-static const double at_roof = 0.6;
+/* Share of the kernel's time in which a multiprocessor has a block. The counted cycles and the
+ * traced time come from different runs, so their quotient can exceed 1. */
+static double active_share(const struct kernel *kernel)
+{
+    return fmin(kernel->activity[ACTIVITY_MULTIPROCESSORS], 1); /* NaN gives 1 (fmin) */
+}
+
+/* How the kernels of a row divide the time in which at least one of them runs. Each member is a
+ * factor for a part of a kernel's own time. */
+struct division {
+    double elapsed; /* factor for the kernel's whole time */
+    double active;  /* factor for the time in which its multiprocessors have a block */
+    double idle;    /* factor for the rest of its time */
+};
+
+/* The times of overlapping kernels add up to more than `busy`, because each kernel is stretched by
+ * the others. The active time of overlapping kernels is not stretched, unless it alone exceeds
+ * `busy`. */
+static struct division divide(const struct record *record, double busy)
+{
+    double own = 0, active = 0;
+    for (size_t i = 0; i < record->kernel_count; ++i) {
+        own += record->kernels[i].time;
+        active += record->kernels[i].time * active_share(&record->kernels[i]);
+    }
+    struct division by = {.elapsed = own > busy ? 1 : own > 0 ? busy / own : 0};
+    by.active = own > busy ? fmin(1, busy / active) : by.elapsed;
+    by.idle = own > active ? (busy - by.active * active) / (own - active) : 0;
+    return by;
+}
+
+static bool is_known(const struct kernel *kernel)
+{
+    return !isnan(kernel->activity[ACTIVITY_MULTIPROCESSORS]) &&
+           !isnan(kernel->activity[ACTIVITY_ISSUE]);
+}
+
+static enum time_part idle_part(const struct kernel *kernel)
+{
+    const int64_t blocks = derive_kernel(kernel).blocks;
+    if (kernel->resident == FIELD_MISSING || blocks == FIELD_MISSING)
+        return TIME_OTHER;
+    return (double)blocks < full_wave * (double)kernel->resident ? TIME_FEW_BLOCKS
+                                                                 : TIME_IDLE_MULTIPROCESSORS;
+}
+
+/* Adds a kernel to the parts. */
+static void kernel_add(const struct kernel *kernel, struct division by,
+                       double parts[TIME_PART_COUNT])
+{
+    const double active = by.active * kernel->time * active_share(kernel);
+    const double issuing = active * fmin(kernel->activity[ACTIVITY_ISSUE], 1);
+    double waits = 0;
+    if (!is_known(kernel)) {
+        parts[TIME_INSIDE_KERNELS] += active;
+        return;
+    }
+    for (int i = ACTIVITY_STALL_BARRIER; i < ACTIVITY_WAITS; ++i)
+        waits += isnan(kernel->activity[i]) ? 0 : kernel->activity[i];
+    parts[idle_part(kernel)] += by.idle * kernel->time * (1 - active_share(kernel));
+    parts[TIME_ISSUING] += issuing;
+    if (waits == 0)
+        parts[TIME_OTHER] += active - issuing;
+    for (int i = ACTIVITY_STALL_BARRIER; i < ACTIVITY_WAITS && waits > 0; ++i)
+        if (!isnan(kernel->activity[i]))
+            parts[stalls[i].part] += (active - issuing) * kernel->activity[i] / waits;
+}
+
+/* Divides the time in which regions of a CPU run. The record's shares refer to the mean time, which
+ * is longer than the median: the difference is taken first from the time off the processor, then
+ * from the idle time. An unknown wait counts as 0. */
+static void threads_add(const struct record *record, double busy, double roof,
+                        double parts[TIME_PART_COUNT])
+{
+    const double mean = fmax(record->time_mean / record->time_median, 1); /* fmax ignores NaN */
+    const double off = fmax(fmax(record->threads_waiting, 0) * mean - (mean - 1), 0);
+    const double idle = fmax(1 - record->threads_running * mean - off, 0);
+    const double running = (1 - off - idle) * busy;
+    parts[TIME_OFF_PROCESSOR] = off * busy;
+    parts[TIME_IDLE_THREADS] = idle * busy;
+    parts[TIME_AT_ROOF] = fmin(fmax(roof, 0), running);
+    parts[TIME_INSIDE_KERNELS] = running - parts[TIME_AT_ROOF];
+}
+
+/* Sets the parts of an iteration, in s; their sum is `time`. `gap` is the share of the time without
+ * a kernel. All parts are NaN if `gap` is NaN. The time of kernels without activities is the part
+ * "inside_kernels". `at_roof` is the share of the time that the work takes at its nearest roof; on
+ * CPUs this time is a part of its own. */
+static void time_parts(const struct record *record, double time, double gap, double roof,
+                       double parts[TIME_PART_COUNT])
+{
+    const double busy = (1 - gap) * time;
+    for (int i = 0; i < TIME_PART_COUNT; ++i)
+        parts[i] = isnan(busy) ? NAN : 0;
+    if (isnan(busy))
+        return;
+    parts[TIME_GAPS] = time - busy;
+    if (!isnan(record->threads_running)) {
+        threads_add(record, busy, roof * time, parts);
+        return;
+    }
+    const struct division by = divide(record, busy);
+    if (by.elapsed == 0)
+        parts[TIME_INSIDE_KERNELS] = busy;
+    for (size_t i = 0; i < record->kernel_count; ++i)
+        kernel_add(&record->kernels[i], by, parts);
+}
+
+static bool is_memory(int unit)
+{
+    return unit == ACTIVITY_DRAM || unit == ACTIVITY_L2;
+}
+
+/* Returns the time in which the unit would do its work at its roof, s; NaN: unknown activity. */
+static double unit_time(const struct record *record, int unit, struct division by)
+{
+    double time = 0;
+    for (size_t i = 0; i < record->kernel_count; ++i) {
+        const struct kernel *kernel = &record->kernels[i];
+        time += (is_memory(unit) ? by.elapsed : by.active * active_share(kernel)) * kernel->time *
+                kernel->activity[unit];
+    }
+    return time;
+}
+
+/* Returns the unit that is busiest while the kernel is active. *share: of its roof; 0: unknown. */
+static int kernel_unit(const struct kernel *kernel, double *share)
+{
+    int busiest = 0;
+    *share = 0;
+    for (int i = 0; i < ACTIVITY_UNITS; ++i) {
+        double own = kernel->activity[i] / (is_memory(i) ? active_share(kernel) : 1);
+        busiest = own > *share ? i : busiest;
+        *share = fmax(*share, own);
+    }
+    return busiest;
+}
+
+/* The time that a row's FLOPs, or its bytes at a memory level, take at their roof, as a share of
+ * the row's time. */
+struct roof_share {
+    const char *name;
+    double share; /* NaN: unknown */
+};
+
+/* Possible limits of a row: first the parts of its time, then the units. Shares are times in s. */
+enum { CANDIDATES = TIME_PART_COUNT + ACTIVITY_UNITS };
+
+static const double unit_at_roof = 0.75; /* a unit limits a kernel from this share of its roof on */
+
+/* If a kernel has a unit at its roof, moves the kernel's active time from the parts to the unit.
+ * Issuing is work, so it is no candidate. Time without a block counts as few_blocks or as
+ * idle_multiprocessors, whichever is more. */
+static void candidates_find(const struct record *record, struct division by,
+                            struct roof_share all[CANDIDATES])
+{
+    struct roof_share *idle = all + TIME_FEW_BLOCKS, *less = all + TIME_IDLE_MULTIPROCESSORS, *kept;
+    by.idle = 0;
+    for (size_t i = 0; i < record->kernel_count; ++i) {
+        double own[TIME_PART_COUNT] = {0}, share;
+        int unit = kernel_unit(&record->kernels[i], &share);
+        kernel_add(&record->kernels[i], by, own);
+        for (int j = 0; j < TIME_PART_COUNT && share >= unit_at_roof; ++j) {
+            all[j].share -= own[j];
+            all[TIME_PART_COUNT + unit].share += own[j];
+        }
+    }
+    all[TIME_ISSUING].share = 0;
+    kept = idle->share > less->share ? idle : less;
+    kept->share = idle->share + less->share;
+    (kept == idle ? less : idle)->share = 0;
+}
+
+/* Writes the limit of a row. It is the unit, memory level or roof with the largest share of the
+ * time, if this share is at least 80 %: "dram 87 %". Otherwise it is the largest of several times:
+ * "memory_latency 46 %". These are all parts but "issuing", and for each unit the active time of
+ * the kernels that use it at 75 % of its roof or more. The two parts of idle multiprocessors count
+ * as one. The two largest times are named if they are within 5 points of each other: "mixed:
+ * barrier 31 %, data_pipe 28 %". "": no share is 80 %, and the parts are unknown. */
+static void limit_write(const struct record *record, double time, const struct roof_share roofs[2],
+                        const double parts[TIME_PART_COUNT], char text[LIMIT_TEXT])
+{
+    const double most_of_time = 0.8;
+    const struct division by = divide(record, time - parts[TIME_GAPS]);
+    struct roof_share all[CANDIDATES], most = {NULL, 0}, *first = all, *second;
+    for (int i = 0; i < TIME_PART_COUNT; ++i)
+        all[i] = (struct roof_share){time_part_name[i], parts[i]};
+    for (int i = 0; i < 2; ++i)
+        if (roofs[i].share > most.share) /* false for NaN */
+            most = roofs[i];
+    for (int i = 0; i < ACTIVITY_UNITS; ++i) {
+        struct roof_share unit = {activity_name[i], unit_time(record, i, by) / time};
+        all[TIME_PART_COUNT + i] = (struct roof_share){activity_name[i], 0};
+        most = unit.share > most.share ? unit : most;
+    }
+    all[TIME_AT_ROOF].name = most.name;
+    candidates_find(record, by, all);
+    for (struct roof_share *i = all; i < all + CANDIDATES; ++i)
+        first = i->share > first->share ? i : first;
+    second = all + (first == all);
+    for (struct roof_share *i = all; i < all + CANDIDATES; ++i)
+        second = i != first && i->share > second->share ? i : second;
+    *text = '\0';
+    if (most.share >= most_of_time)
+        snprintf(text, LIMIT_TEXT, "%s %.0f %%", most.name, 100 * most.share);
+    else if (first->share - second->share < near * time)
+        snprintf(text, LIMIT_TEXT, "mixed: %s %.0f %%, %s %.0f %%", first->name,
+                 100 * first->share / time, second->name, 100 * second->share / time);
+    else if (!isnan(first->share))
+        snprintf(text, LIMIT_TEXT, "%s %.0f %%", first->name, 100 * first->share / time);
+}
+
+/* ---- the limiter ---- */
 
 /* Whether the known shares decide the limiter. A gap above one half is always the largest part.
  * Compute and bandwidth overlap in time, so neither decides if the other is unknown, unless the

@@ -5,7 +5,6 @@
 #include "model/device.h"
 #include "model/record.h"
 #include "model/roofline.h"
-#include "results/time_parts.h"
 
 /* The limiter of a row is a roof if the work at this roof fills at least 60 % of the row's time.
  * Otherwise it is the larger of two parts of the time: the gap, in which the device idles between
@@ -24,9 +23,7 @@ enum limiter {
 };
 extern const char *const limiter_name[]; /* "compute", ..., "gaps", NULL */
 
-enum { LIMITER_TEXT = 256 };
-
-enum { CAUSE_TEXT = 768 };
+enum { LIMITER_TEXT = 256, CAUSE_TEXT = 768, LIMIT_TEXT = 80 };
 
 /* Derived values of one row. A value is missing if one of its inputs is missing. */
 struct derived {
