@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 
+import numpy as np
 from PIL import Image
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../postproc"))
@@ -37,9 +38,9 @@ PLANE = f"{PAPER} --labels conv2d-filters --where pass=forward layout=nhwc cache
 
 PAGE = """# Gallery
 
-`docs/gallery/make.py` draws these figures from the result files of `tests/data/`. Figures 1 to 10 have the axes,
-lines, boxes and passes of the paper's figures, with flushed caches. Bytes are those of device memory, without results
-that stay in L2. [findings](../findings.md) and [frameworks](../frameworks.md) test the paper's claims.
+`docs/gallery/make.py` draws these figures. Figures 1 to 10 have the axes, lines, boxes and passes of the paper's
+figures ([findings](../findings.md) tests its claims), with flushed caches. Bytes are those of device memory, without
+results that stay in L2.
 
 {table}
 """
@@ -53,7 +54,10 @@ BESIDE = {
     "figure6": ("PyTorch keeps its FLOP/s in fp32", "its FLOP/s fall from kernel size 7 on"),
     "figure7": ("same bytes, fewer FLOPs with the stride", "fewer FLOPs and fewer bytes"),
     "figure8": ("FLOP/s drop where tensor units are not used", "PyTorch and JAX drop at stride 3, with tensor units"),
-    "figure9": ("in the box, same time", "in the box; PyTorch waits for its host"),
+    "figure9": (
+        "in the box, same time",
+        "in the box; PyTorch is idle for 90 % of the time, JAX runs the forward pass, too",
+    ),
     "figure10": ("in the box, same intensity", "in the box; JAX alone launches kernels for each step"),
 }
 
@@ -61,8 +65,7 @@ BESIDE = {
 def of_paper(number, title, kind, layer, axis, way, precision):
     """Returns a row of FIGURES for a figure of the paper, with flushed caches and bytes of device memory."""
     fixed = " ".join(f"{name}={value}" for name, value in DEFAULTS[layer].items() if name != axis)
-    labels = " ".join(f"{name}-{layer}" for name in ("cudnn", "torch", "jax"))
-    where = f"--labels {labels} --where pass={way} precision={precision} cache=cold {fixed} --by {axis} --level dram"
+    where = f"--where pass={way} precision={precision} cache=cold {fixed} --by {axis}"
     series = "label axis_mode" + " precision" * ("," in precision)
     return f"figure{number}", f"Figure {number}: {title}", f"{kind} {FRAMEWORKS} {where} --series {series}"
 
@@ -72,8 +75,7 @@ FIGURES = [
     (
         "figure1",
         "Figure 1: run time of a conv2d with 256 filters, fp16, forward and backward",
-        f"bars {FRAMEWORKS} --labels cudnn-conv2d torch-conv2d jax-conv2d --where filters=256 precision=fp16 cache=cold"
-        " --by pass --series label axis_mode",
+        f"bars {FRAMEWORKS} --where filters=256 precision=fp16 cache=cold --by pass --series label axis_mode",
     ),
     (
         "classic",
@@ -82,7 +84,7 @@ FIGURES = [
     ),
     ("complexity", "Figure 2b: complexity plane", f"complexity {PLANE} --level dram"),
     ("time", "Figure 2c: time plane", f"time {PLANE} --level dram"),
-    ("four", "Figure 2d: both, complexity closed and time open", f"four {PLANE} --level dram"),
+    ("four", "Figure 2d: both, complexity closed and time open", f"four {PLANE}"),
     of_paper(
         "3ab",
         "conv2d by batch, forward",
@@ -185,15 +187,16 @@ def beside():
     own = {name: arguments for name, _, arguments in FIGURES}
     data = roofsweep_post.load(FRAMEWORKS)
     (width, peak), _ = planes.balance_of(figures.scene(data))
-    gap = 1e6 * float(data["device_launch_overhead"].median())
-    text = f"""The paper compares PyTorch 1.5, TensorFlow 1.15 and 2.2 on a V100 of 130 FLOP/B. Here cuDNN, PyTorch and
-JAX run on a GPU of {peak / width:.0f} FLOP/B ({data["device_model"].values[0]}). A
-box is the launch overhead of a row: its launches times {gap:.2f} us, the time from one launch to the next. The paper
-takes a latency of 4.2 us. "Time of frameworks" is the longest over the shortest time at one point. "Intensity on the
-axis" is the largest over the smallest intensity of a series."""
+    names, times = data["device_roof_name"].values, 1e6 * data["device_roof_time"].values
+    gap, within = (float(np.median(times[names == name])) for name in ("launch gap", "launch gap graph"))
+    text = f"""The paper compares PyTorch 1.5, TensorFlow 1.15 and 2.2 on a V100 of 130 FLOP/B; here cuDNN, PyTorch and
+JAX run on an {data["device_model"].values[0]} of {peak / width:.0f} FLOP/B. A box is a row's launch overhead:
+{gap:.2f} us for each launch, {within:.2f} us within a CUDA graph, in the paper 4.2 us. "Time of frameworks" is the
+longest over the shortest time at one point, "intensity on the axis" the largest over the smallest intensity of a
+series."""
     head = "| figure | in the paper | here | time of frameworks | intensity on the axis | overhead, us | in a box |"
     lines = [" | ".join([name.removeprefix("figure"), *told, *numbers(own[name])]) for name, told in BESIDE.items()]
-    return "\n".join([text, "", head, "|---" * 7 + "|", *(f"| {line} |" for line in lines)])
+    return "\n".join([textwrap.fill(text, 120), "", head, "|---" * 7 + "|", *(f"| {line} |" for line in lines)])
 
 
 def curve():
