@@ -392,6 +392,11 @@ SCRIPT_TEST(a_caller_sees_the_slower_side)
         record_init(&record);
         script.empty_time = cases[i].device * script.call_time;
         assert_int_equal(timing_caller(gpu, &work.base, cases[i].cold, &record, &error), STATUS_OK);
+        const int unknown = work.iterations; /* with an unknown pace */
+        work.base.pace =
+            (struct pace){.enqueue_time = script.call_time, .iteration_time = script.empty_time};
+        assert_ok(timing_caller(gpu, &work.base, cases[i].cold, &record, &error), &error);
+        assert_true(work.iterations < 1.9 * unknown || unknown <= 15);
         assert_in_range(1e9 * record.host_time, 1e9 * script.call_time, 1.3e9 * script.call_time);
         assert_int_equal(isnan(record.caller_time), cases[i].cold || cases[i].ops == &reset_ops);
         if (!isnan(record.caller_time)) {

@@ -501,21 +501,24 @@ static enum status loop_run(struct gpu *gpu, struct work *work, int iterations,
 
 /* A loop is long enough that the final wait hardly counts, and short enough that its launches fit
  * into the queue. With a cold cache only the host's time is recorded. It does not include the final
- * wait, so shorter loops are enough. Long loops are few: an interval of caller_time needs six. */
+ * wait, so shorter loops are enough. Long loops are few: an interval of caller_time needs six. The
+ * pace of a timed work says how many iterations a loop needs. */
 enum status timing_caller(struct gpu *gpu, struct work *work, bool cold, struct record *record,
                           struct error *error)
 {
     enum { MOST = 15, ITERATIONS_MOST = 1024 };
     const bool once = work->ops->reset, host_only = cold || once;
     const size_t least = host_only ? 3 : 6;
-    const double length = cold ? 0.25e-3 : 1e-3, enough = (double)least * length; /* s */
+    const double length = cold ? 0.25e-3 : 1e-3, enough = (double)(least - 1) * length; /* s */
     double host[MOST], caller[MOST];
     struct loop_times times;
     struct stats stats;
     size_t count = 0;
-    int iterations = 1;
+    const double known = fmax(work->pace.enqueue_time, work->pace.iteration_time); /* s */
+    int iterations =
+        once || !(known > 0.0) ? 1 : (int)within(ceil(length / known), 1.0, ITERATIONS_MOST);
     TRY(loop_run(gpu, work, iterations, &times, error));
-    while (!once && times.caller * iterations < length && iterations < ITERATIONS_MOST)
+    while (!once && times.caller * iterations < 0.75 * length && iterations < ITERATIONS_MOST)
         TRY(loop_run(gpu, work, iterations *= 2, &times, error));
     for (double begin = clock_monotonic();
          count < least || (count < MOST && clock_monotonic() - begin < enough); ++count) {
