@@ -342,7 +342,8 @@ A null set differs though nothing changed. A difference counts beyond 95 % of it
 
 {findings}
 
-TensorFlow ran on no GPU here. INT8 outside tensor units, locked clocks and spilled registers are not measured.
+TensorFlow ran only on a [CPU](frameworks.md#on-a-cpu). INT8 outside tensor units, locked clocks and spilled registers
+are not measured.
 """
 
 

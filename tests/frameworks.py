@@ -117,7 +117,7 @@ def batch_forward(f):
     kept = below([ratio(r.ai) for _, r in found], PRESERVED, f.null["bytes"])
     same = [r.kernels.nunique() == 1 for _, r in found]
     grown = span(ratio(r.ai) for _, r in found)
-    return kept + same, f"AI within {PRESERVED} in {share(kept)} series ({grown}); kernels in {share(same)}"
+    return kept + same, f"AI within {PRESERVED} in {share(kept)} series ({grown}); the same kernels in {share(same)}"
 
 
 @finding("IV-A.1, forward", ALL, "bytes", "in PyTorch more than 1.2 times; elsewhere other than 1.6 to 2.4",
@@ -213,7 +213,7 @@ def same_kernels(f):
         parts += [r.main.nunique() == 1, bool(added.any())]
         counts.append(r.main.nunique())
     others = "; ".join(f"{name} {n:.0f}" for name, n in table.groupby("framework").data_movement_launches.max().items())
-    return parts, f"{span(counts, '{:.0f}')} convolution kernels in a case; others, at most: {others}"
+    return parts, f"{span(counts, '{:.0f}')} convolution kernels for a layer; launches that only move data: {others}"
 
 
 @finding("IV-A.2, forward", ALL, "bytes", "the growth differs by more than 1.5",
@@ -242,7 +242,8 @@ def busiest(f):
     found = cases(f.conv2d[f.conv2d.counted & (f.conv2d["pass"] != "forward") & (f.conv2d.precision == "fp16")])
     firsts = [(r.rate.idxmax(), r.ai.idxmax(), r.time_median.idxmax()) for r in found]
     both = [rate == ai for rate, ai, _ in firsts]
-    text = f"the highest FLOP/s and AI are of one framework in {share(both)} layers"
+    slow = [rate == time for rate, _, time in firsts]
+    text = f"highest FLOP/s and AI in one framework: {share(both)} layers; highest FLOP/s in the slowest: {share(slow)}"
     return [len(set(one)) == 1 for one in firsts], text
 
 

@@ -70,7 +70,10 @@ def ratio_limits(f):
     t = f.named.drop("thread", errors="ignore")
     parts = t.limits == np.where(t.own_ai > t.balance, "compute", "bandwidth")
     others = t[~parts].shown.value_counts()
-    return parts.tolist(), f"{share(parts)} operations; the others: {listed(others.items(), '{0[0]} {0[1]}')}"
+    return (
+        parts.tolist(),
+        f"{share(parts)} operations; limiters: {'; '.join(f'{n} x {name}' for name, n in others.items())}",
+    )
 
 
 @finding("guide, table 1", "guide", "bytes", "another limit",
@@ -81,7 +84,7 @@ def usual_limits(f):
     wanted = f.named.index.map(lambda name: LIMITS.get(OPERATIONS[name][2], ""))
     known = (wanted != "") & (wanted != "latency")
     roofs, parts = (f.named.bound == wanted)[known].tolist(), (f.named.limits == wanted)[known].tolist()
-    return roofs + parts, f"its roofs in {share(roofs)} operations, its time in {share(parts)}"
+    return roofs + parts, f"by its roofs {share(roofs)} operations, by its limiter {share(parts)}"
 
 
 @finding("guide, 5.3", "guide", "none: shares of one measurement", "another limit at the smallest or largest",
@@ -95,7 +98,7 @@ def linear_batches(f):
     parts += [t.limits.iloc[0] == "bandwidth", t.limits.iloc[-1] == "compute"]
     first = t[t.limits != t.limits.shift()]
     words = listed(zip(first.limits, first.batch), "{0[0]} from {0[1]:.0f}")
-    return parts if len(t) > 2 else [], f"by its roofs from batch {over:.0f} on; its limiter is {words}"
+    return parts if len(t) > 2 else [], f"math by its roofs from batch {over:.0f} on; limiter: {words}"
 
 
 @finding("guide, 5", "guide", "time", "another limit, or a thousandth of the roof",
@@ -125,10 +128,14 @@ def tails(f):
     k = f.kernels.drop_duplicates(["kernel_name", "kernel_blocks", "kernel_resident"])
     few = k.kernel_blocks < FEW
     texts = [
-        f"{100 * k.kernel_tail_loss[own].median():.0f} % {name}" for own, name in ((few, "below"), (~few, "above"))
+        f"{100 * k.kernel_tail_loss[own].median():.0f} % {name}"
+        for own, name in ((few, "with fewer"), (~few, "with more"))
     ]
     parts = (k.kernel_tail_loss[~few] <= TAIL).tolist()
-    return parts, f"{share(parts)} with more lose at most {100 * TAIL:.0f} %; median {', '.join(texts)}"
+    return (
+        parts,
+        f"{share(parts)} kernels of more blocks lose at most {100 * TAIL:.0f} %; median loss {', '.join(texts)}",
+    )
 
 
 def filled(f, rows):
