@@ -74,8 +74,8 @@ cudaError_t kernel_lstm_forward(const struct kernel_lstm_layer *l, int64_t row, 
 
 /* Multiplies gradients of sums by columns of a matrix. A block has 32 columns, each with 32 threads
  * that take the units in turn. dx NULL: columns are units of the step that begins at row `first`,
- * and the kernel also computes the gradients of this step's sums. Otherwise columns are inputs, of
- * all rows. */
+ * and the kernel also computes the gradients of this step's sums. Otherwise columns are inputs, and
+ * the kernel computes dx of all steps. */
 __global__ void __launch_bounds__(lanes *lanes)
     lstm_backward(layer l, int64_t first, double *dx, bool added)
 {

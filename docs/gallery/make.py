@@ -24,7 +24,7 @@ REPLICATE = "tests/data/node_4xh200.nc"
 TRAINING, CPU = "tests/data/training_h200.nc", "tests/data/training_cpu.nc"
 BY_HAND, ENERGY = "tests/data/handwritten_h200.nc", "tests/data/energy_h200.nc"
 FRAMEWORKS, PARTS = "tests/data/paper_frameworks_h200.nc", "tests/data/guide_h200.nc"
-# One layout and one cache mode.
+# Selects one layout and one cache mode.
 ONE = "layout=nhwc cache=hot"
 FILTERS = f"{PAPER} --labels conv2d-filters --where pass=forward {ONE}"
 STEP = "--labels product registers shared step --where cache=hot --series workload implementation"

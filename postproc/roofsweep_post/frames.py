@@ -322,7 +322,7 @@ def merged(sequences):
 
 
 def kind_order(table, others=()):
-    """Returns {kind of roof: rank}. The ranks keep the order that the kinds have for each device and condition. table:
+    """Returns {kind of roof: place}. The kinds keep their order in the table for each device and condition. table:
     roofs(); others: further ordered lists of kinds."""
     sequences = [found["name"] for _, found in table.groupby(["file", "device", "condition"], sort=False)]
     return {name: place for place, name in enumerate(merged([*sequences, *others]))}

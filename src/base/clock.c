@@ -33,7 +33,7 @@ struct countdown countdown_start(double seconds)
 
 bool countdown_over(struct countdown *countdown)
 {
-    const double most = 2; /* s between two calls that count; a loaded machine delays calls */
+    const double most = 2; /* s; a longer gap between calls counts as this: load delays calls */
     double now = clock_monotonic(), passed = now - countdown->last;
     countdown->left -= fmin(passed, most);
     countdown->missed += fmax(passed - most, 0);

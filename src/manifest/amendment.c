@@ -14,7 +14,7 @@ struct setting {
     const char *value;
     bool parameter; /* at least one section of this label has the key as a parameter */
     bool used;      /* the setting has been written into a section */
-    bool intact;    /* a line of an INI file can hold the whole value */
+    bool intact;    /* an INI line with the value is read back unchanged */
 };
 
 /* The amended text while it is written. */

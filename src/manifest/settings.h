@@ -36,7 +36,7 @@ const char *settings_cache(const struct settings *settings);
 /* Sets one key; `group` is an index into settings_groups. */
 enum status settings_take(struct settings *settings, int group, const struct ini_line *line,
                           struct error *error);
-/* Whether a manifest with one of the keys must not have the other. */
+/* Whether a manifest must not have both keys. */
 bool settings_exclude(const char *key, const char *other);
 /* Name of the first group with the key; NULL: none. */
 const char *settings_group_of(const char *key);

@@ -39,14 +39,14 @@ struct in_flight {
     size_t item;    /* index into the plan */
     int round;      /* round of the queue when it was sent */
     bool timed;     /* waits for counting */
-    double seconds; /* s; from the assignment until timed */
+    double seconds; /* s, from the assignment until timed */
 };
 
 struct rank {
     enum rank_state state;
     struct in_flight *in_flight; /* owned, oldest first */
     size_t count, capacity;
-    /* s; begin of RANK_PREPARING or RANK_MEASURING, or in RANK_COUNTING time of the last record */
+    /* s; begin of RANK_PREPARING or RANK_MEASURING; in RANK_COUNTING time of the last record */
     double since;
     double count_began; /* s, begin of RANK_COUNTING */
     size_t count_rows;  /* rows in flight at count_began */
@@ -417,7 +417,7 @@ static size_t count_timed(const struct rank *rank)
     return rank->count - (rank->state == RANK_MEASURING && rank->count > 0);
 }
 
-/* s of timings that would be lost with the worker: timed rows have no record yet. */
+/* Returns the time, s, that would be lost with the worker: timed rows have no record yet. */
 static double timed_seconds(const struct rank *rank)
 {
     double seconds = 0;
@@ -449,7 +449,7 @@ static size_t batch_size(const struct dispatcher *dispatcher, int rank)
 struct selection {
     const struct dispatcher *dispatcher;
     bool waiting; /* the rank has rows in flight */
-    double left;  /* s for another row; INFINITY: no limit */
+    double left;  /* s, time for another row; INFINITY: no limit */
 };
 
 static double estimated(const struct dispatcher *dispatcher, size_t item)
@@ -743,7 +743,7 @@ static void update_rank(struct dispatcher *dispatcher, int from)
     rank->since = dispatcher->now;
 }
 
-/* s of the row whose record arrives: until timed, plus its share of counting. 0: unknown. */
+/* Time of the row whose record arrives, s: until timed, plus its share of counting. 0: unknown. */
 static double row_seconds(const struct dispatcher *dispatcher, const struct rank *rank,
                           const struct in_flight *in_flight)
 {
@@ -902,8 +902,8 @@ static void handle_device_lost(struct dispatcher *dispatcher, const struct messa
     lose_rank(dispatcher, message->from, RANK_LOST, message->text);
 }
 
-/* s of silence before a timeout; INFINITY: none. The rank may have to count waiting rows before it
- * measures. */
+/* Returns the longest silence, s; INFINITY: no limit. The rank may have to count waiting rows
+ * before it measures. */
 static double silence_allowed(const struct dispatcher *dispatcher, const struct rank *rank)
 {
     const struct dispatcher_settings *settings = &dispatcher->settings;

@@ -32,7 +32,7 @@ struct dispatcher_settings {
     int ranks;
     const char *session; /* identifier, the first part of struct device.key */
     const char *job_id;  /* identifier of the batch job; "": none */
-    /* s of silence before a timeout; 0: none. */
+    /* s; longest silences; 0: no limit */
     double roofs_timeout;           /* from the first dispatcher_time until a rank has its roofs */
     double work_timeout;            /* measuring a configuration */
     double count_timeout;           /* added for each timed row that waits for counting */

@@ -83,7 +83,7 @@ static int class_of(double modelled)
     return (int)fmin(fmax(place, 0), CLASSES - 1);
 }
 
-/* s on the assumed slow device. */
+/* Returns the time of a configuration on the assumed slow device, s. */
 static double assumed(const struct estimator *estimator, struct cost cost)
 {
     const struct measure_settings *measure = &estimator->measure;

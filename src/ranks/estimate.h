@@ -41,8 +41,8 @@ bool estimate_is_usable(int64_t status, int64_t attempts);
 
 struct estimate estimator_estimate(const struct estimator *estimator, const struct plan_item *item);
 
-/* s of one iteration on an imaginary device of 10 TFLOP/s and 1 TB/s, to order configurations. NaN
- * without a model, 0 if the configuration cannot exist. */
+/* Time of one iteration, s, on an imaginary device of 10 TFLOP/s and 1 TB/s, to order
+ * configurations. NaN without a model, 0 if the configuration cannot exist. */
 double estimate_modelled(struct cost cost);
 
 /* ---- a whole plan, for --dry-run ---- */

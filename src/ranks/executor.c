@@ -22,7 +22,7 @@ static const int open_tries_max = 3;
 /* Times in units of open_timeout: latest start of another worker after the first; the two requests
  * of a worker. */
 static const double open_span = 1.5, open_requests = 2;
-/* s for the driver to report the health; rank 0 waits longer for a rank's end. */
+/* s; limit of a request for the health. Rank 0 waits longer for a rank's end. */
 static const double health_timeout = 4;
 static const char unexpected_reply[] = "the worker's answer is about something else";
 

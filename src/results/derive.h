@@ -36,8 +36,8 @@ struct derived {
     double bandwidth_roof;          /* byte s-1, the roofline's W, for the row's reads and writes */
     double overhead_time;           /* s; launch overhead of one iteration */
     int64_t paper_bound;            /* enum roofline_bound */
-    double gap_time;                /* s in which no kernel runs, without the timer's own time */
-    double level_time[LEVEL_COUNT]; /* s that the level's bytes take at the level's roof */
+    double gap_time;                /* s, time without a kernel, less the timer's own time */
+    double level_time[LEVEL_COUNT]; /* s; time of the level's bytes at the level's roof */
     int64_t limiter;                /* enum limiter */
     char limiter_evidence[LIMITER_TEXT];
     char cause[CAUSE_TEXT];

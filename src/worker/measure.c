@@ -185,8 +185,8 @@ static int by_median(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Puts all samples into the record, in the order in which they were taken. Everything else comes
- * from the placement with the median time, whose work becomes the row's. Sorts the placements. */
+/* Puts all samples into the record, in the order in which they were taken. All other values are of
+ * the placement with the median time; its work becomes the row's. Sorts the placements. */
 static enum status placements_keep(struct placement *placements, size_t count, struct run *run,
                                    struct record *record, struct error *error)
 {

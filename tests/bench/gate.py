@@ -56,8 +56,8 @@ def some_rows(share):
     return plant
 
 
-# {name of a fault: function(keys of judged roofs, keys of configurations, random numbers)}, which returns the keys that
-# become slower and a pattern of the expected first reason.
+# {name of a fault: function(keys of judged roofs, keys of configurations, random numbers)}. The function returns the
+# keys that become slower and a pattern of the expected first reason.
 PLANTS = {
     "everything": lambda roofs, rows, dice: ([*roofs, *rows], "slower|configurations"),
     "all configurations": some_rows(1),

@@ -90,8 +90,8 @@ precision = fp32
 INI
 }
 
-# wrap_workers: makes roofsweep start scripts, written by `worker`, instead of its workers. It finds them because it
-# looks for workers in its own folder. $REAL is the real CPU worker.
+# wrap_workers: makes roofsweep start scripts, written by `worker`, instead of its workers. The copy of
+# roofsweep looks for workers in its own folder. $REAL is the real CPU worker.
 wrap_workers() {
     mkdir bin
     cp "$ROOFSWEEP_BIN/roofsweep" bin/

@@ -112,8 +112,8 @@ static struct tensors linear_tensors(const struct config *config)
     return passes[s.pass];
 }
 
-/* Weights are drawn from a range near 1 / sqrt(inputs), as networks are initialised: of far larger
- * sums a gelu is a relu. e4m3 numbers below 2^-6 lose bits. */
+/* Weights are drawn from a range near 1 / sqrt(inputs), as networks are initialised: with far
+ * larger sums a gelu equals a relu. e4m3 numbers below 2^-6 lose bits. */
 static int linear_exponent(const struct config *config, enum tensor tensor)
 {
     struct linear s = linear_from(config);

@@ -25,7 +25,7 @@
 #include "program/run/report.h"
 #include "program/run/scratch.h"
 
-/* s; waits this long for a process that hangs in a driver: with a living worker, and alone */
+/* s; longest waits for a process that hangs in a driver: while the worker lives, and after it */
 static const double patience = 5, patience_alone = 600;
 
 /* Linux 5.3; older headers lack it. All architectures but Alpha have this number. */

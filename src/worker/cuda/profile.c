@@ -315,7 +315,7 @@ static double flops_sum(const double values[QUANTITY_COUNT], const struct counta
     return own == QUANTITY_COUNT || isnan(values[own]) ? NAN : quantity_flops(values);
 }
 
-/* Sums the launches of each kernel; a launch without a value leaves its kernel without one. Returns
+/* Sums the launches of each kernel; a kernel has no value if one of its launches has none. Returns
  * false if the kernels' FLOPs differ from those of the whole row. */
 static bool kernels_sum(double (*values)[QUANTITY_COUNT], const struct countable *row)
 {

@@ -186,7 +186,7 @@ static bool is_hopeless(double time, double best_time, double slack)
     return time > (1.0 + finalist_margin + noise) * best_time + slack;
 }
 
-/* s; for longer iterations one time suffices, without an iteration before it that fills caches. */
+/* s; a longer iteration is timed once, without an iteration before it that fills caches. */
 static const double long_time = 1e-3;
 
 /* Times a candidate briefly. The first iteration loads code; the third one runs behind a blocking

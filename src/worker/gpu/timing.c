@@ -197,14 +197,14 @@ struct series {
 
 /* The host's view of one chunk. */
 struct enqueued {
-    double time; /* s of the host for one iteration with its preparation */
-    double rest; /* s of the host after the first preparation */
+    double time; /* s, host's time for one iteration with its preparation */
+    double rest; /* s, host's time after the first preparation */
     bool ahead;  /* the host enqueued all samples before the device began the first */
 };
 
 /* Reads the device's clocks before the first sample and after the last. Blocks the device after the
- * first sample's preparation, whose launches need no place in the queue then. If the first event is
- * pending at the end, the device has begun no sample. */
+ * first sample's preparation, so that its launches take no places in the queue. If the first event
+ * is pending at the end, the device has begun no sample. */
 static enum status samples_enqueue(const struct series *s, const struct chunk *chunk,
                                    struct enqueued *enqueued, struct error *error)
 {
@@ -479,7 +479,7 @@ enum status timing_graph(struct gpu *gpu, struct work *work, bool cold, double *
 
 /* ---- loops of a caller ---- */
 
-/* s of one iteration. */
+/* Times of one iteration, s. */
 struct loop_times {
     double host, caller;
 };

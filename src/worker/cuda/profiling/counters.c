@@ -71,8 +71,8 @@ struct counters {
     char chip[32];
     const struct chip_family *family;
     uint8_t *availability; /* owned */
-    /* Metric sets, opened on demand. The index is the set of tensor quantities; each set has all
-     * other quantities but activities. The last one has the activities alone. */
+    /* Metric sets, opened on demand. The last one has the activities alone. The index of any other
+     * is the set of its tensor quantities; it also has all quantities that are no activities. */
     struct metric_set sets[QUANTITY_ACTIVITIES + 1];
     const struct metric_set *set;         /* the metric set of the image */
     bool attached;                        /* CUPTI is in the process */

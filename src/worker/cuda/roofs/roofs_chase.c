@@ -7,7 +7,7 @@
 #include "worker/cuda/gpu/gpu.h"
 #include "worker/gpu/roof_family.h"
 
-enum { LINE = CHASE_LANES * sizeof(uint64_t), LOADS = 16384 /* number in an iteration */ };
+enum { LINE = CHASE_LANES * sizeof(uint64_t), LOADS = 16384 /* loads of an iteration */ };
 
 /* A chain of L2 is larger than L1 and much smaller than L2. In device memory a run continues where
  * the last run ended. When it returns to a line, the cache no longer has the line. */

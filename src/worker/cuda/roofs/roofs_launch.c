@@ -11,7 +11,7 @@
 #include "worker/gpu/roof_family.h"
 
 enum { LAUNCHES = 500 }; /* half of what a stream's queue holds */
-/* The device waits while the host enqueues: `enqueueing` s at first, 10 us a launch; later
+/* s; how long the device waits at first while the host enqueues: 10 us a launch. Later it waits
  * `patience` times as long as the host took. */
 static const double enqueueing = 5e-3, patience = 2.0;
 
@@ -22,7 +22,7 @@ enum launched { LAUNCHED_EMPTY, LAUNCHED_LINK, LAUNCHED_KINDS };
 struct launches {
     struct roofs_buffer numbers;          /* two arrays of LINK_NUMBERS numbers */
     struct graph *graphs[LAUNCHED_KINDS]; /* chains of launches; NULL: not captured */
-    double enqueueing[2]; /* s, host's time to enqueue launches; to enqueue graphs; 0: not known */
+    double enqueueing[2]; /* s, host's time to enqueue launches, and graphs; 0: not known */
 };
 
 struct launch_variant {

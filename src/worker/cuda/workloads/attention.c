@@ -9,7 +9,7 @@
 #include "worker/cuda/workloads/product.h"
 
 struct attention_work {
-    struct graph_work graph; /* the graph itself: cudnn only */
+    struct graph_work graph; /* its own graph is set with cuDNN only */
     struct attention shape;
     float scale, hidden; /* the graph reads both when it runs */
     /* plain: scores = q k^T, and o = softmax(scores) v */

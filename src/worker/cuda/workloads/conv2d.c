@@ -303,7 +303,7 @@ static enum status candidate_add(struct conv2d_work *c, struct candidate candida
 
 /* Adds the calls that compute in the precision, the likely fastest first. `name` selects one
  * algorithm; NULL: all. With a name cuDNN runs each call once, because only a run reveals its math.
- * If there is none, c->refusal is cuDNN's reason, or success. */
+ * If cuDNN refuses calls, c->refusal is its reason for the last one. */
 static enum status calls_find(struct gpu *gpu, struct conv2d_work *c, const char *name,
                               size_t bytes, struct error *error)
 {
