@@ -190,8 +190,8 @@ class Copy:
         self.file, self.raw, self.table = file, file.raw.copy(deep=True), file.all
 
     def put(self, name, query, value):
-        """Gives a variable of rows, or of the kernels of rows, the value, or what value(rows) returns. query: of
-        pandas, on the rows."""
+        """Sets the variable `name` of the rows, or of their kernels, to `value`, or to what value(rows) returns. query:
+        a query of pandas that selects rows."""
         rows = self.table.query(query, engine="python") if query else self.table
         value = value(rows) if callable(value) else value
         value = np.asarray(value if np.ndim(value) else [value] * len(rows))

@@ -432,7 +432,7 @@ def energies(_):
 
 
 def measurements(options):
-    """Renews or compares the parts of docs/measurements.md that are of files. Returns the exit status."""
+    """Renews or compares the parts of docs/measurements.md that come from files. Returns the exit status."""
     names = sorted(os.listdir(os.path.join(evidence.ROOT, "tests/data")))
     loaded = {n[:-3]: post.load(os.path.join(evidence.ROOT, "tests/data", n)) for n in names if n.endswith(".nc")}
     path = os.path.join(evidence.ROOT, "docs/measurements.md")

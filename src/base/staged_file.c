@@ -272,7 +272,7 @@ enum status staged_file_try(const char *output, struct error *error)
     }
     block_signals(&before); /* until the name is gone */
     enum status status = publish_to(file.fd, &trial, trial.path, published, error);
-    if (status == STATUS_OK) /* again, in the place of a file */
+    if (status == STATUS_OK) /* the second time it replaces a file */
         status = publish_to(file.fd, &trial, trial.path, NULL, error);
     if (unlink(trial.path) != 0 && status == STATUS_OK)
         status = error_set(error, STATUS_SYSTEM, "cannot remove a file from its folder: %s",

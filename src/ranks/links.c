@@ -61,7 +61,7 @@ static double greatest(MPI_Comm comm, double own)
     return most;
 }
 
-/* Runs an operation `repeat` times. Returns the time of one (s). */
+/* Runs an operation `repeat` times. Returns the time of one run, s. */
 static double operate(const struct link *link, MPI_Comm comm, float *sent, int count, int repeat)
 {
     float *received = sent + count;

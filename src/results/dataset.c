@@ -37,7 +37,7 @@ static void dataset_check(struct dataset *set, const char *place, int code)
 
 void dataset_prepare(void)
 {
-    int id; /* of a file in memory: the first file initialises the libraries */
+    int id; /* id of a file in memory; the first file of a process initialises the libraries */
     if (nc_create("nameless", NC_NETCDF4 | NC_DISKLESS, &id) == NC_NOERR)
         nc_abort(id);
 }

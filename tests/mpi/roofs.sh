@@ -33,7 +33,7 @@ for device in 0, 1:
         values = [row.device_roof_bandwidth, row.device_roof_performance, row.device_roof_time]
         assert numpy.isfinite(values).sum() == 1 and numpy.nanmax(values) > 0, row
         assert row.device_roof_spread >= 0
-        # a mean is relative to the best sample, but for times to the median, which it may exceed
+        # the mean is a fraction of the best sample; that of times is relative to the median, and may exceed 1
         assert 0 < row.device_roof_mean and (row.device_roof_mean <= 1 or row.device_roof_time > 0)
         assert row.device_roof_setting
         assert row.device_roof_verdict == 0 # no counters, no theory

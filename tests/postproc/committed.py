@@ -117,7 +117,7 @@ def check_handwritten(data):
 
 
 def check_energy(data):
-    """Energy differs from the energy at the roofs by at most 0.4, in the median by a quarter (docs/measurements.md).
+    """The energy at the roofs differs from the energy by at most 40 %, in the median by 25 % (docs/measurements.md).
     Only the pool needs twice as much: its issue slots are 75 % busy with instructions that are neither FLOPs nor bytes.
     In a run of 0.7 s the power may exceed the cap by up to 11 %."""
     rows = post.rows(data)

@@ -359,11 +359,11 @@ static void moves_record(const struct injected_moves *moves, int64_t iterations,
     *time = moves->time / (double)iterations;
 }
 
-/* Whether the device waited for the host, for launches whose call ends after the kernels before.
- * Yes: such gaps are most of the time between kernels, and more than 5 % of the timed region, whose
- * time without kernels is the share `gap`. The trace slows the start and the end of a region most,
- * so they do not count. A call of a graph launches several kernels. FIELD_MISSING: there are more
- * calls than launches, or fewer, or no gaps. */
+/* Whether the device waited for the host: gaps before launches whose call ends after the previous
+ * kernel. Yes: such gaps are most of the time between kernels, and more than 5 % of the timed
+ * region, whose time without kernels is the share `gap`. The trace slows the start and the end of a
+ * region most, so they do not count. A call of a graph launches several kernels. FIELD_MISSING:
+ * there are more calls than launches, or fewer, or no gaps. */
 static int64_t waited_for_host(struct injected *traced, double gap)
 {
     const double half = 0.5, visible = 0.05;
@@ -480,7 +480,7 @@ void injected_ungraph(struct injected *traced, struct injected *counted,
     for (int i = QUANTITY_VECTOR_FP64; i <= QUANTITY_VECTOR_FP16; ++i)
         counted->values[i] = plain_counted->values[i];
     injected_move_each(counted, plain_counted);
-    free(traced->launches); /* replaced by those of a run without graphs */
+    free(traced->launches); /* the launches of a run without graphs replace them */
     traced->launches = plain_traced->launches;
     for (size_t i = 0; i < plain_traced->launch_count; ++i)
         traced->launches[i].kernel =

@@ -642,8 +642,8 @@ static enum status record_profile(struct program *program, size_t regions, struc
     enum status status = profile_command(program, regions, counted, &found, error);
     if (status == STATUS_OK) {
         status = injected_record_trace(&found.traced, program->iterations, record, error);
-        if (config_cold(
-                &program->request->config)) /* when it is timed, a flush hides the host's part */
+        /* a timed cold row has a flush before it, which hides the host's part */
+        if (config_cold(&program->request->config))
             record->host_paced = FIELD_MISSING;
         if (status == STATUS_OK && counted)
             status = record_counts(program, regions, &found, record, error);

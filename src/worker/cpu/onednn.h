@@ -35,9 +35,9 @@ enum onednn_argument {
 
 /* The layout in which an operation reads or writes a tensor: the caller's or oneDNN's own. */
 enum onednn_place {
-    ONEDNN_PLAIN,     /* caller's layout, in the caller's memory */
-    ONEDNN_PACKED,    /* oneDNN's; onednn_bind copies the input once */
-    ONEDNN_REORDERED, /* oneDNN's; every run copies from or to the caller's memory */
+    ONEDNN_PLAIN,     /* the caller's layout, in the caller's memory */
+    ONEDNN_PACKED,    /* oneDNN's layout; onednn_bind copies the input once */
+    ONEDNN_REORDERED, /* oneDNN's layout; every run copies from or to the caller's memory */
 };
 
 enum { ONEDNN_AXES = 12 }; /* oneDNN reads this many, used or not */

@@ -22,8 +22,8 @@ struct visible_gpu {
 };
 /* Lists the GPUs that CUDA will show to a process whose CUDA_VISIBLE_DEVICES is `visible` (NULL:
  * unset), in CUDA's order, and returns their number. Does not start CUDA, which takes 0.2 s for
- * each visible GPU. Returns 0 if only CUDA knows: MIG, several models, or a `visible` with anything
- * but distinct numbers and UUIDs. */
+ * each visible GPU. Returns 0 if only CUDA knows: with MIG, several models, or a `visible` with
+ * anything but distinct numbers and UUIDs. */
 int nvml_list(const struct nvml *nvml, const char *visible, struct visible_gpu gpus[VISIBLE_MAX]);
 
 /* Counts the processes that compute on the GPU, this one included; -1: unknown. */

@@ -35,7 +35,7 @@ static const struct format {
 enum { CALL = -1 };
 struct candidate {
     const char *name; /* "implicit-precomp-gemm", "engine-38 k2=5" */
-    int plan;         /* index of a plan of the graph; CALL: a call */
+    int plan;         /* index of a plan of the graph; CALL: a call instead */
     int number;       /* cuDNN's number of a call in this pass */
     cudnnMathType_t math;
     bool tensor;      /* runs on tensor units */

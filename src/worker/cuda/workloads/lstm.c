@@ -29,10 +29,10 @@ static const cudnnRNNMode_t modes[LSTM_KINDS] = {
     [LSTM_TANH] = CUDNN_RNN_TANH,
 };
 
-/* A piece of w that is contiguous in cuDNN's weight space, too, in elements. */
+/* A piece of w that is contiguous in cuDNN's weight space, too. All members in elements. */
 struct segment {
     int64_t begin, length; /* place in w (model/workloads/lstm.h) */
-    int64_t at;            /* begin in the weight space */
+    int64_t at;            /* place of its begin in the weight space */
 };
 
 /* An algorithm that is ready to run. All zero: not built. */
@@ -66,7 +66,7 @@ struct lstm_work {
 /* ---- where cuDNN keeps the weights ---- */
 
 /* The numbers by which cuDNN knows the matrices and biases of a cell. cuDNN has two biases for each
- * sum. Here only one of the two is set; for the last sum of a GRU it is the recurrent bias. */
+ * sum. The table has the one that is set: recurrent for a GRU's last sum, else the input's. */
 static const struct numbers {
     int input[LSTM_SUMS], recurrent[LSTM_SUMS]; /* by gate */
     int bias[LSTM_SUMS];                        /* by sum */
