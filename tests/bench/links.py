@@ -1,11 +1,17 @@
 #!/usr/bin/env python3
-"""Compares NCCL's operations timed by roofsweep and by calls of NCCL in graphs of PyTorch.
+"""Compares NCCL's operations timed by roofsweep and by calls of NCCL in graphs of PyTorch. With --slow makes nodes with
+a slow link instead.
 
 Usage: links.py BIN [GPUS [RUNS]]
+       links.py --slow BIN [NODES [RATE]]
 
 BIN is the folder of roofsweep. Both run RUNS times (default 3), alternating, with a process for each GPU, the same
 libnccl.so.2 and CUDA graphs, so that the host does not matter. The exit status is 1 if median times differ by more than
-3 %, or an operation lacks a time. Copies by roofsweep have no counterpart in PyTorch and no ratio."""
+3 %, or an operation lacks a time. Copies by roofsweep have no counterpart in PyTorch and no ratio.
+
+--slow, as root, makes NODES (default 4) network namespaces on this host, whose Ethernet links meet in a bridge. The
+link of the last one is limited to RATE (default 1gbit) by `tc`. A sweep on a CPU of each measures links by MPI over
+TCP. The exit status is 1 unless `compare` fails the links of the last node alone."""
 
 import ctypes
 import json
@@ -17,6 +23,7 @@ import sys
 import tempfile
 import time
 
+MANIFEST = "[peaks]\nmemory = l1\ncompute = fp64\nlaunch = no\ntransfer = no\nlinks = yes\n"
 OPERATIONS = ("all-reduce", "all-gather", "send-receive")
 ALLOWED = 0.03  # relative difference
 NCCL = {"NCCL_NVLS_ENABLE": "0", "NCCL_GRAPH_REGISTER": "0"}  # roofsweep sets them, too
@@ -27,7 +34,7 @@ def measured(folder, ranks, binaries):
     operation."""
     manifest, output = f"{folder}/links.ini", f"{folder}/links.nc"
     with open(manifest, "w", encoding="utf-8") as stream:
-        stream.write("[peaks]\nmemory = l1\ncompute = fp64\nlaunch = no\ntransfer = no\nlinks = yes\n")
+        stream.write(MANIFEST)
     mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", str(ranks)]
     subprocess.run([*mpirun, f"{binaries}/roofsweep", manifest, "-o", output], check=True)
     with open(f"{output}.journal", encoding="utf-8") as lines:
@@ -113,6 +120,55 @@ def run_rank(links, path, ranks, rank):
     os._exit(0)  # because destroying graphs and communicators may hang
 
 
+AGENT = """#!/bin/sh
+# In the place of ssh: HOST COMMAND...
+node=$((${1##*.} - 1))
+shift
+exec ip netns exec roofsweep$node unshare --uts sh -c "hostname n$node; $*"
+"""
+
+
+def slow(binaries, nodes=4, rate="1gbit"):
+    def call(command):
+        subprocess.run(command.split(), check=True)
+
+    nodes, net, post = int(nodes), "10.177.0", f"{pathlib.Path(__file__).parents[2]}/postproc/roofsweep-post"
+    with tempfile.TemporaryDirectory() as work:
+        manifest, output, agent = (f"{work}/{name}" for name in ("links.ini", "links.nc", "agent"))
+        pathlib.Path(manifest).write_text(f"[sweep]\ndevice = cpu\n{MANIFEST}", encoding="utf-8")
+        pathlib.Path(agent).write_text(AGENT, encoding="utf-8")
+        os.chmod(agent, 0o700)
+        call("ip link add roofsweep type bridge")
+        try:
+            call(f"ip addr add {net}.254/24 dev roofsweep")
+            call("ip link set roofsweep up")
+            for node in range(nodes):
+                space = f"roofsweep{node}"
+                call(f"ip netns add {space}")
+                call(f"ip link add veth{node} type veth peer name e0 netns {space}")
+                call(f"ip link set veth{node} master roofsweep up")
+                call(f"ip -n {space} addr add {net}.{node + 1}/24 dev e0")
+                call(f"ip -n {space} link set e0 up")
+                call(f"ip -n {space} link set lo up")
+            shape = f"root tbf rate {rate} burst 256kb latency 50ms"
+            call(f"tc qdisc add dev veth{nodes - 1} {shape}")
+            call(f"ip netns exec roofsweep{nodes - 1} tc qdisc add dev e0 {shape}")
+            hosts = ",".join(f"{net}.{node + 1}" for node in range(nodes))
+            mca = f"plm_rsh_agent {agent} btl tcp,self mpi_yield_when_idle 1".split()
+            mca += f"btl_tcp_if_include {net}.0/24 oob_tcp_if_include {net}.0/24".split()
+            options = [word for pair in zip(mca[::2], mca[1::2]) for word in ("--mca", *pair)]
+            mpirun = ["mpirun", "--allow-run-as-root", "-n", str(nodes), "--host", hosts, "--bind-to", "none", *options]
+            subprocess.run([*mpirun, f"{binaries}/roofsweep", manifest, "-q", "-o", output], check=True)
+        finally:
+            for node in range(nodes):
+                subprocess.run(["ip", "netns", "del", f"roofsweep{node}"], check=False)
+            call("ip link del roofsweep")
+        text = subprocess.run([post, "compare", output, "-q"], stdout=subprocess.PIPE, text=True, check=False).stdout
+    lines = [line for line in text.splitlines() if ", links" in line]
+    print("\n".join(lines))
+    return int([line.split()[2] for line in lines if line.startswith("FAIL")] != [f"n{nodes - 1},"])
+
+
 def main(binaries, gpus=2, runs=3):
     ours, theirs = {}, {}
     for _ in range(int(runs)):
@@ -139,4 +195,4 @@ def main(binaries, gpus=2, runs=3):
 if __name__ == "__main__":
     if sys.argv[1] == "--rank":
         run_rank(json.loads(sys.argv[2]), sys.argv[3], *map(int, sys.argv[4:]))
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(slow(*sys.argv[2:]) if sys.argv[1] == "--slow" else main(*sys.argv[1:]))
