@@ -110,28 +110,24 @@ static enum status measure_mpi(struct links *links, MPI_Comm comm, int rounds, s
                                          "links"};
     enum status status = STATUS_OK;
     struct link link;
-    int own, members;
+    int own;
     fields_clear(link_fields, &link);
     MPI_Comm_rank(comm, &own);
-    MPI_Comm_size(comm, &members);
     struct guard *guard = guard_begin(&bound);
-    link.operation = LINK_SEND_RECEIVE;
-    link.devices = 2;
-    for (int i = 0; i < rounds; ++i) {
-        const int peer = links->peers[i], first = peer < own ? peer : own;
-        MPI_Comm pair;
-        MPI_Comm_split(comm, peer < 0 ? MPI_UNDEFINED : first, own, &pair);
-        link.to_rank = peer;
-        if (peer < 0)
+    for (int i = 0; i < rounds + LINK_OPERATIONS - LINK_ALL_REDUCE; ++i) {
+        const bool pair = i < rounds;
+        const int peer = pair ? links->peers[i] : -1, first = peer < own ? peer : own;
+        MPI_Comm group;
+        MPI_Comm_split(comm, !pair ? 0 : peer < 0 ? MPI_UNDEFINED : first, own, &group);
+        if (group == MPI_COMM_NULL)
             continue;
-        status = status ? status : operate_sizes(links, &link, pair, error);
-        MPI_Comm_free(&pair);
-    }
-    link.devices = members;
-    link.to_rank = FIELD_MISSING;
-    for (int i = LINK_ALL_REDUCE; i < LINK_OPERATIONS && status == STATUS_OK; ++i) {
-        link.operation = i;
-        status = operate_sizes(links, &link, comm, error);
+        int members;
+        MPI_Comm_size(group, &members);
+        link.operation = pair ? LINK_SEND_RECEIVE : LINK_ALL_REDUCE + i - rounds;
+        link.to_rank = pair ? peer : FIELD_MISSING;
+        link.devices = members;
+        status = status ? status : operate_sizes(links, &link, group, error);
+        MPI_Comm_free(&group);
     }
     guard_end(guard);
     return status;

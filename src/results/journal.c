@@ -437,8 +437,7 @@ static enum status add_device(struct reader *reader, struct json_text entry, str
     if (!device.key[0])
         return error_set(error, STATUS_SYSTEM, "a device without 'key'");
     TRY(link_list_decode(entry, &links, error));
-    TRY(results_add_links(reader->results, device.key, links, error));
-    return results_add_device(reader->results, &device, error);
+    return results_add_device(reader->results, &device, &links, error);
 }
 
 static enum status add_record(struct reader *reader, struct json_text entry, struct error *error)

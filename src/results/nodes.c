@@ -21,41 +21,33 @@ const struct field node_fields[] = {
     {0},
 };
 
-/* Returns the highest roof of a level, or of a precision and unit, under a condition; NaN: none. */
-static double best_of(const struct device *device, enum roof_condition condition,
-                      enum roof_measure measure, int of, enum unit unit)
-{
-    double best = NAN;
-    for (int64_t i = 0; i < device->roof_count; ++i) {
-        const struct roof *roof = &device->roofs[i];
-        const struct roof_kind *kind = roof_kind_of(roof);
-        if (kind && kind->measure == measure && roof->condition == (int64_t)condition &&
-            roof_usable(roof) &&
-            (measure == ROOF_COMPUTE ? (int)kind->precision == of && kind->unit == unit
-                                     : (int)kind->level == of))
-            best = fmax(best, roof_value(roof));
-    }
-    return best;
-}
-
 static void add_device(struct node_summary *node, const struct device *device,
                        const struct link_list *links)
 {
-    const enum roof_condition condition = node->devices > 1 ? ROOF_TOGETHER : ROOF_ALONE;
-    for (int i = 0; i < LEVEL_COUNT; ++i)
-        node->bandwidth[i] += best_of(device, condition, ROOF_BANDWIDTH, i, UNIT_VECTOR);
-    for (int i = 0; i < PRECISION_COUNT; ++i) {
-        node->vector[i] += best_of(device, condition, ROOF_COMPUTE, i, UNIT_VECTOR);
-        node->tensor[i] += best_of(device, condition, ROOF_COMPUTE, i, UNIT_TENSOR);
+    const int64_t condition = node->devices > 1 ? ROOF_TOGETHER : ROOF_ALONE;
+    struct node_summary best;
+    fields_clear(node_fields, &best);
+    for (int64_t i = 0; i < device->roof_count; ++i) {
+        const struct roof *roof = &device->roofs[i];
+        const struct roof_kind *kind = roof_kind_of(roof);
+        double *value = NULL;
+        if (kind && kind->measure == ROOF_COMPUTE)
+            value = &(kind->unit == UNIT_TENSOR ? best.tensor : best.vector)[kind->precision];
+        else if (kind && kind->measure == ROOF_BANDWIDTH && kind->level < LEVEL_COUNT)
+            value = &best.bandwidth[kind->level];
+        if (value && roof->condition == condition && roof_usable(roof))
+            *value = fmax(*value, roof_value(roof));
     }
-    double bytes = 0;
+    for (int i = 0; i < LEVEL_COUNT; ++i)
+        node->bandwidth[i] += best.bandwidth[i];
+    for (int i = 0; i < PRECISION_COUNT; ++i) {
+        node->vector[i] += best.vector[i];
+        node->tensor[i] += best.tensor[i];
+    }
     for (size_t i = 0; i < links->count; ++i) {
         const struct link *link = &links->links[i];
-        if (link->operation == LINK_COPY && link->bytes >= bytes) {
-            node->copy_bandwidth =
-                link->bytes > bytes ? link->bandwidth : fmin(node->copy_bandwidth, link->bandwidth);
-            bytes = link->bytes;
-        }
+        if (link->operation == LINK_COPY && link->bytes == links->links->bytes) /* the largest */
+            node->copy_bandwidth = fmin(node->copy_bandwidth, link->bandwidth);
         if (link->operation == LINK_ALL_REDUCE &&
             (link->nodes == 1 || link->nodes == FIELD_MISSING))
             node->all_reduce_bandwidth = fmax(node->all_reduce_bandwidth, link->bandwidth);

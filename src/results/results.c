@@ -16,7 +16,7 @@
 struct indexed_results {
     struct results results; /* first, so that a struct results is cast to its indexed_results */
     json_t *devices;        /* {device key: index of the device} */
-    json_t *linked;         /* {device key: index of its links in `links`} */
+    json_t *linked;         /* {device key: index in `links`}, which results_sort leaves as it is */
     struct link_list *links;
     size_t links_count;
     json_t *rows;  /* {identity of a row: index of the row} */
@@ -233,36 +233,24 @@ enum status results_add_session(struct results *results, struct json_text sessio
 }
 
 enum status results_add_device(struct results *results, const struct device *device,
-                               struct error *error)
+                               struct link_list *links, struct error *error)
 {
     struct indexed_results *owner = (struct indexed_results *)results;
     void *grown = array_grow(results->devices, results->device_count, sizeof *device);
-    if (!grown)
-        return no_memory(error);
-    results->devices = grown;
+    results->devices = grown ? grown : results->devices;
+    struct link_list *lists = array_grow(owner->links, results->device_count, sizeof *links);
+    owner->links = lists ? lists : owner->links;
     int64_t row = index_row(owner->devices, device->key, results->device_count);
-    if (row < 0)
-        return no_memory(error);
-    results->devices[row] = *device;
-    results->device_count += (size_t)row == results->device_count;
-    return STATUS_OK;
-}
-
-enum status results_add_links(struct results *results, const char *device_key,
-                              struct link_list links, struct error *error)
-{
-    struct indexed_results *owner = (struct indexed_results *)results;
-    if (links.count == 0 && !json_object_get(owner->linked, device_key))
-        return STATUS_OK;
-    struct link_list *grown = array_grow(owner->links, owner->links_count, sizeof *grown);
-    if (!grown) {
-        link_list_clear(&links);
+    if (!grown || !lists || row < 0 || index_row(owner->linked, device->key, (size_t)row) < 0) {
+        link_list_clear(links);
         return no_memory(error);
     }
-    /* Replaced links stay until the end. */
-    owner->links = grown;
-    owner->links[owner->links_count] = links;
-    json_object_set_new(owner->linked, device_key, json_integer((json_int_t)owner->links_count++));
+    if ((size_t)row < results->device_count)
+        link_list_clear(&lists[row]);
+    results->devices[row] = *device;
+    lists[row] = *links;
+    results->device_count += (size_t)row == results->device_count;
+    owner->links_count = results->device_count;
     return STATUS_OK;
 }
 

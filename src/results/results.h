@@ -97,10 +97,7 @@ void results_destroy(struct results *results); /* takes NULL */
 enum status results_add_session(struct results *results, struct json_text session,
                                 struct error *error);
 enum status results_add_device(struct results *results, const struct device *device,
-                               struct error *error);
-/* Takes over the links of a device, which replace earlier ones. */
-enum status results_add_links(struct results *results, const char *device_key,
-                              struct link_list links, struct error *error);
+                               struct link_list *links, struct error *error);
 enum status results_add_record(struct results *results, const struct record *record,
                                struct place place, struct error *error);
 

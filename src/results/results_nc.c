@@ -408,62 +408,39 @@ static void names_put(struct writer *w)
         put_one(w, ACTIVITIES, i, activity_name[i]);
 }
 
-/* Writes a device's roofs to the rows from `row` on. */
-static void roofs_put(struct writer *w, size_t row, size_t device)
+/* Writes an array of structs of `size` bytes; 0: one struct for all rows. */
+static void structs_put(struct writer *w, enum group group, size_t first, size_t count,
+                        const void *structs, size_t size)
 {
-    const struct device *own = &w->results->devices[device];
-    const int64_t index = (int64_t)device;
-    const void *roofs[ROOFS_MAX], *devices[ROOFS_MAX];
-    size_t count = (size_t)own->roof_count;
-    for (size_t i = 0; i < count; ++i) {
-        roofs[i] = &own->roofs[i];
-        devices[i] = &index;
+    for (size_t at = 0, part; at < count; at += part) {
+        part = count - at < BATCH_KERNELS ? count - at : BATCH_KERNELS;
+        for (size_t i = 0; i < part; ++i)
+            w->rows[i] = (const char *)structs + (at + i) * size;
+        dataset_put(&w->set, (int)group, first + at, part, w->rows);
     }
-    dataset_put(&w->set, ROOFS, row, count, roofs);
-    dataset_put(&w->set, ROOF_DEVICE, row, count, devices);
-}
-
-/* Writes a device's links to the rows from `row` on, and returns their number. */
-static size_t links_put(struct writer *w, size_t row, size_t device)
-{
-    const struct link_list *own = results_links(w->results, &w->results->devices[device]);
-    const void **rows = dataset_allocate(&w->set, own->count, 3 * sizeof *rows);
-    int64_t *ends = dataset_allocate(&w->set, own->count, sizeof *ends);
-    const size_t count = rows && ends ? own->count : 0;
-    for (size_t i = 0; i < count; ++i) {
-        ends[i] = nodes_of_end(w->results, w->node_of, device, &own->links[i]);
-        rows[i] = &own->links[i];
-        rows[count + i] = &w->node_of[device];
-        rows[2 * count + i] = &ends[i];
-    }
-    if (count > 0) {
-        dataset_put(&w->set, LINKS, row, count, rows);
-        dataset_put(&w->set, LINK_NODE, row, count, rows + count);
-        dataset_put(&w->set, LINK_END, row, count, rows + 2 * count);
-    }
-    free(rows);
-    free(ends);
-    return count;
 }
 
 static void devices_put(struct writer *w)
 {
+    const struct device *device = w->results->devices;
     size_t count = w->results->device_count, row = 0, link = 0;
-    const void **devices = dataset_allocate(&w->set, 3 * count, sizeof *devices);
-    for (size_t i = 0; devices && i < count; ++i) {
-        devices[i] = &w->results->devices[i];
-        devices[count + i] = &w->node_of[i];
-        devices[2 * count + i] = &w->nodes[i];
-        roofs_put(w, row, i);
-        link += links_put(w, link, i);
-        row += (size_t)w->results->devices[i].roof_count;
+    structs_put(w, DEVICES, 0, count, device, sizeof *device);
+    structs_put(w, DEVICE_NODE, 0, count, w->node_of, sizeof *w->node_of);
+    structs_put(w, NODES, 0, count ? w->set.lengths[DIM_NODE] : 0, w->nodes, sizeof *w->nodes);
+    for (int64_t i = 0; i < (int64_t)count; ++i, ++device) {
+        const struct link_list *links = results_links(w->results, device);
+        int64_t *ends = dataset_allocate(&w->set, links->count, sizeof *ends);
+        for (size_t j = 0; ends && j < links->count; ++j)
+            ends[j] = nodes_of_end(w->results, w->node_of, (size_t)i, &links->links[j]);
+        structs_put(w, ROOFS, row, (size_t)device->roof_count, device->roofs, sizeof(struct roof));
+        structs_put(w, ROOF_DEVICE, row, (size_t)device->roof_count, &i, 0);
+        structs_put(w, LINKS, link, links->count, links->links, sizeof *links->links);
+        structs_put(w, LINK_NODE, link, links->count, &w->node_of[i], 0);
+        structs_put(w, LINK_END, link, ends ? links->count : 0, ends, sizeof *ends);
+        row += (size_t)device->roof_count;
+        link += links->count;
+        free(ends);
     }
-    if (devices && count > 0) {
-        dataset_put(&w->set, DEVICES, 0, count, devices);
-        dataset_put(&w->set, DEVICE_NODE, 0, count, devices + count);
-        dataset_put(&w->set, NODES, 0, w->set.lengths[DIM_NODE], devices + 2 * count);
-    }
-    free(devices);
 }
 
 /* Dimensions without rows get one row without values, see lengths_set. */
@@ -578,15 +555,6 @@ static bool rows_load(struct writer *w, size_t first)
             return false;
     }
     return true;
-}
-
-/* Writes an array of structs of `size` bytes. */
-static void structs_put(struct writer *w, enum group group, size_t first, size_t count,
-                        const void *structs, size_t size)
-{
-    for (size_t i = 0; i < count; ++i)
-        w->rows[i] = (const char *)structs + i * size;
-    dataset_put(&w->set, (int)group, first, count, w->rows);
 }
 
 static void kernels_put(struct writer *w)

@@ -131,7 +131,7 @@ TEST(test_hostile_texts)
     strcpy(device.key, "0:0");
     strcpy(device.model, hostile);
     strcpy(device.hostname, hostile);
-    assert_ok(results_add_device(results, &device, &error), &error);
+    assert_ok(results_add_device(results, &device, &(struct link_list){NULL, 0}, &error), &error);
     char *text = report_text(results);
     for (const char *c = text; *c; ++c)
         assert_true(*c == '\n' || (*c >= ' ' && *c < 0x7f));

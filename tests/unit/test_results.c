@@ -84,7 +84,8 @@ TEST(test_order_of_devices)
         struct device device;
         device_init(&device);
         snprintf(device.key, sizeof device.key, "%s", arrived[i]);
-        assert_int_equal(results_add_device(results, &device, &error), STATUS_OK);
+        assert_int_equal(results_add_device(results, &device, &(struct link_list){NULL, 0}, &error),
+                         STATUS_OK);
     }
     results_sort(results, NULL, &(struct error){{0}});
     for (size_t i = 0; i < 4; ++i) {
@@ -147,7 +148,8 @@ TEST(test_free_clock)
         device.clock_max = 1.98e9;
         roof_init(&device.roofs[device.roof_count++], ROOF_DRAM_READ, ROOF_ALONE);
         device.roofs[0].sm_clock = 1.965e9;
-        assert_ok(results_add_device(results, &device, &error), &error);
+        assert_ok(results_add_device(results, &device, &(struct link_list){NULL, 0}, &error),
+                  &error);
         record_init(&record);
         record.status = RECORD_MEASURED;
         snprintf(record.config_hash, sizeof record.config_hash, "%d", i);
@@ -184,7 +186,8 @@ TEST(test_device_is_one_entry)
         device_init(&device);
         strcpy(device.key, entries[i].key);
         strcpy(device.uuid, entries[i].uuid);
-        assert_ok(results_add_device(results, &device, &error), &error);
+        assert_ok(results_add_device(results, &device, &(struct link_list){NULL, 0}, &error),
+                  &error);
         record_init(&record);
         record.status = RECORD_FAILED;
         snprintf(record.config_hash, sizeof record.config_hash, "%zu", i);
@@ -208,7 +211,7 @@ static void add_session(struct results *results, int session, int roofs)
     struct error error;
     snprintf(device.key, sizeof device.key, "s%d/0", session);
     device.roof_count = roofs;
-    assert_ok(results_add_device(results, &device, &error), &error);
+    assert_ok(results_add_device(results, &device, &(struct link_list){NULL, 0}, &error), &error);
 }
 
 /* A later session can have been interrupted before it had all roofs. */
@@ -245,37 +248,35 @@ TEST(test_roofs_of_the_same_device_only)
     results_destroy(results);
 }
 
-/* Ranks of a host may have any numbers. Later links of a device replace earlier ones. */
+/* Ranks of a host may have any numbers. A later description replaces device and links. */
 TEST(test_nodes_by_session_and_host)
 {
     static const char *const devices[][2] = {
-        {"s2/0", "b"}, {"s1/3", "b"}, {"s1/1", "a"}, {"s1/0", "b"}}; /* key and host */
+        {"s2/0", "b"}, {"s1/3", "b"}, {"s1/1", "a"}, {"s1/0", "b"}, {"s1/1", "a"}};
     const struct link link = {.operation = LINK_ALL_REDUCE, .nodes = 1, .bandwidth = 5};
     struct results *results = results_create();
     struct error error;
     int64_t node_of[4];
     size_t count;
-    for (int i = 0; i < 4; ++i) {
+    for (size_t i = 0; i < 5; ++i) { /* key and host; i links */
         struct device device = gpu_device();
+        struct link_list links = {NULL, 0};
         strcpy(device.key, devices[i][0]);
         strcpy(device.hostname, devices[i][1]);
-        device.uuid[0] = (char)('a' + i);
-        assert_ok(results_add_device(results, &device, &error), &error);
-    }
-    for (size_t links = 2; links < 4; ++links) {
-        struct link_list list = {NULL, 0};
-        while (list.count < links)
-            assert_ok(link_list_add(&list, &link, &error), &error);
-        assert_ok(results_add_links(results, "s1/1", list, &error), &error);
+        device.uuid[0] = (char)('a' + i % 4);
+        while (links.count < i)
+            assert_ok(link_list_add(&links, &link, &error), &error);
+        assert_ok(results_add_device(results, &device, &links, &error), &error);
     }
     assert_ok(results_sort(results, NULL, &error), &error);
     struct node_summary *nodes = nodes_find(results, node_of, &count);
     assert_int_equal(count, 3);
     assert_memory_equal(node_of, ((int64_t[]){0, 1, 0, 2}), sizeof node_of);
     assert_int_equal(nodes[0].devices, 2);
-    assert_int_equal(results_links(results, &results->devices[0])->count, 0);
-    assert_int_equal(results_links(results, &results->devices[1])->count, 3);
-    assert_true(nodes[1].all_reduce_bandwidth == 5 && isnan(nodes[0].all_reduce_bandwidth));
+    for (size_t i = 0; i < 4; ++i)
+        assert_int_equal(results_links(results, &results->devices[i])->count,
+                         ((size_t[]){3, 4, 1, 0})[i]);
+    assert_true(nodes[1].all_reduce_bandwidth == 5 && isnan(nodes[2].all_reduce_bandwidth));
     free(nodes);
     results_destroy(results);
 }

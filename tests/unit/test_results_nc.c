@@ -141,7 +141,7 @@ FOLDER_TEST(test_empty)
     /* The latest roof ends the time coverage of a file of roofs. */
     struct device device = gpu_device();
     device.roofs[1].start_time = SAMPLE_START + 60;
-    assert_ok(results_add_device(results, &device, &error), &error);
+    assert_ok(results_add_device(results, &device, &(struct link_list){NULL, 0}, &error), &error);
     assert_ok(results_nc_write(results, folder->file, NULL, &error), &error);
     assert_int_equal(nc_open(folder->file, NC_NOWRITE, &file), NC_NOERR);
     char time[32] = "";
