@@ -149,22 +149,6 @@ void staged_file_hide(struct staged_file *file)
     pthread_sigmask(SIG_SETMASK, &file->signals, NULL);
 }
 
-int staged_file_obstacle(const struct staged_file *file)
-{
-    enum { BLOCKS = 64 }; /* blocks of 64 KiB: more space than a failed write may leave free */
-    static const char block[1 << 16];
-    struct stat info;
-    if (fstat(file->fd, &info) != 0)
-        return errno;
-    for (int i = 0; i < BLOCKS; ++i) {
-        ssize_t written =
-            pwrite(file->fd, block, sizeof block, info.st_size + (off_t)i * (off_t)sizeof block);
-        if (written < 0 && errno != EINTR)
-            return errno;
-    }
-    return 0;
-}
-
 /* Renames the file unless the target exists. Where RENAME_NOREPLACE is missing, a hard link does
  * the same. Where both are missing, an empty file reserves the target until the rename replaces
  * it. */

@@ -37,9 +37,6 @@ enum status staged_file_show(struct staged_file *file, struct error *error);
 /* Removes the temporary name, but not the content. */
 void staged_file_hide(struct staged_file *file);
 
-/* Tests whether there is room: appends 4 MiB to the file. Returns the errno of a failure, or 0. */
-int staged_file_obstacle(const struct staged_file *file);
-
 /* Copies the file, syncs the copy and renames it to `path`. If `published` is NULL, the copy
  * replaces an existing file, also one to which links lead. Otherwise an existing file stays: the
  * copy gets the name `path` or the next free spare_name, which is written to `published`. */

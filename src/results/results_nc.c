@@ -725,8 +725,7 @@ static enum status fill_apart(struct staged_file *draft, const struct results *r
     return report.status;
 }
 
-/* Builds the file, and builds it again if a row had a value for an absent variable. HDF5 reports a
- * full disk as "HDF error", so the real reason comes from the draft. */
+/* Builds the file, and builds it again if a row had a value for an absent variable. */
 static enum status build(struct staged_file *draft, const struct results *results, json_t *found,
                          const char *output, struct error *error)
 {
@@ -736,10 +735,7 @@ static enum status build(struct staged_file *draft, const struct results *result
         enum status status = fill_apart(draft, results, found, error);
         if (status == STATUS_OK && json_object_size(found) == before)
             return STATUS_OK;
-        int obstacle = status ? staged_file_obstacle(draft) : 0;
         staged_file_close(draft); /* the next build needs a new draft */
-        if (obstacle)
-            error_set(error, status, "cannot write into its folder: %s", strerror(obstacle));
         TRY(status);
     }
 }
