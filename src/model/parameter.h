@@ -129,8 +129,9 @@ void parameter_format(const struct parameter *parameter, struct value value,
                    INTO(precision))
 #define WORKLOAD_PASS(words, help)                                                                 \
     WORKLOAD_WORDS("pass", words, "forward", ROLE_PASS, help, INTO(pass))
-#define WORKLOAD_IMPLEMENTATION(words, ...)                                                        \
-    WORKLOAD_WORDS("implementation", words, "auto", ROLE_IMPLEMENTATION, __VA_ARGS__)
+#define WORKLOAD_IMPLEMENTATION(words)                                                             \
+    WORKLOAD_WORDS("implementation", words, "auto", ROLE_IMPLEMENTATION,                           \
+                   "auto: the device's best library")
 #define WORKLOAD_ALGORITHM(words)                                                                  \
     WORKLOAD_WORDS("algorithm", words, "auto", ROLE_ALGORITHM,                                     \
                    "the library's; auto: fastest as measured", INTO(algorithm))

@@ -17,7 +17,7 @@ static const struct parameter attention_parameters[] = {
     WORKLOAD_INTEGER("head_size", 65536, "64", "values of each query, key and value vector",
                      INTO(head_size)),
     WORKLOAD_INTEGER("heads", 65536, "16", "attention heads", INTO(heads)),
-    WORKLOAD_IMPLEMENTATION(attention_implementation_words, "auto: the device's best library"),
+    WORKLOAD_IMPLEMENTATION(attention_implementation_words),
     WORKLOAD_INTEGER("keys", 16777216, "1024", "keys and values of a head", INTO(keys)),
     WORKLOAD_LAUNCH,
     WORKLOAD_PRECISION("of the tensors and the multiplications"),

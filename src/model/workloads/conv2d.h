@@ -69,7 +69,7 @@ struct conv2d {
     bool bias;
     enum activation activation;
     enum fusion fusion;
-    const char *implementation, *algorithm;
+    const char *algorithm;
 };
 struct conv2d conv2d_from(const struct config *config);
 /* Returns the number of outputs in one dimension, for a kernel or window of `extent` pixels. Sets

@@ -14,7 +14,7 @@ static const char *const elementwise_operation_words[] = {"relu", "sigmoid", "ta
 static const struct parameter elementwise_parameters[] = {
     WORKLOAD_CACHE,
     WORKLOAD_INTEGER("elements", 68719476736, "16777216", "independent values", INTO(elements)),
-    WORKLOAD_IMPLEMENTATION(elementwise_implementation_words, "auto: the device's best library"),
+    WORKLOAD_IMPLEMENTATION(elementwise_implementation_words),
     WORKLOAD_LAUNCH,
     WORKLOAD_SERIES("operation", elementwise_operation_words, "relu",
                     "function of each value; add: sum of two tensors, scale: times a constant",

@@ -30,7 +30,6 @@ struct linear {
     enum linear_fusion fusion;
     enum linear_pass pass;
     enum precision precision;
-    const char *implementation;
     bool fast_sums; /* fp8: tensor units keep the sums, without partial sums in fp32 */
 };
 struct linear linear_from(const struct config *config);

@@ -12,7 +12,8 @@ static const struct parameter compute_loop_parameters[] = {
     WORKLOAD_CACHE,
     WORKLOAD_INTEGER("elements", 68719476736, "4194304", "independent values",
                      INTO(tiles)),
-    WORKLOAD_IMPLEMENTATION(loop_implementation_words, "auto: plain"),
+    WORKLOAD_WORDS("implementation", loop_implementation_words, "auto", ROLE_IMPLEMENTATION,
+                   "auto: plain"),
     WORKLOAD_LAUNCH,
     WORKLOAD_PRECISION("of the values and the multiply-adds"),
     WORKLOAD_INTEGER("steps", 1048576, "4096", "multiply-adds for each value", INTO(steps)),
@@ -20,7 +21,8 @@ static const struct parameter compute_loop_parameters[] = {
 
 static const struct parameter shared_loop_parameters[] = {
     WORKLOAD_CACHE,
-    WORKLOAD_IMPLEMENTATION(loop_implementation_words, "auto: plain"),
+    WORKLOAD_WORDS("implementation", loop_implementation_words, "auto", ROLE_IMPLEMENTATION,
+                   "auto: plain"),
     WORKLOAD_LAUNCH,
     WORKLOAD_PRECISION("of the values and the multiply-adds"),
     WORKLOAD_INTEGER("steps", 1048576, "4096", "multiply-adds for each value", INTO(steps)),

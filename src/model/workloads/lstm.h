@@ -46,7 +46,7 @@ struct lstm {
     const struct lstm_cell *cell;
     enum precision precision;
     enum lstm_pass pass;
-    const char *implementation, *algorithm;
+    const char *algorithm;
 };
 struct lstm lstm_from(const struct config *config);
 

@@ -11,7 +11,6 @@ extern const struct workload matmul_workload;
 struct matmul {
     int64_t m, n, k;
     enum precision precision;
-    const char *implementation;
     bool fast_sums; /* as in struct linear */
 };
 struct matmul matmul_from(const struct config *config);

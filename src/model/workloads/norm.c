@@ -14,7 +14,7 @@ static const char *const norm_pass_words[] = {"forward", "training", "backward",
 static const struct parameter norm_parameters[] = {
     WORKLOAD_CACHE,
     WORKLOAD_INTEGER("columns", 16777216, "1024", "channels, or features", INTO(columns)),
-    WORKLOAD_IMPLEMENTATION(norm_implementation_words, "auto: the device's best library"),
+    WORKLOAD_IMPLEMENTATION(norm_implementation_words),
     WORKLOAD_LAUNCH,
     WORKLOAD_SERIES("operation", norm_operation_words, "layer",
                     "batch: subtracts the mean of each column, layer: of each row",

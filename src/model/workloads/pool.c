@@ -15,7 +15,7 @@ static const struct parameter pool_parameters[] = {
     WORKLOAD_CACHE,
     WORKLOAD_INTEGER("channels", 1048576, "64", "input channels", INTO(channels)),
     WORKLOAD_INTEGER("height", 65536, "112", "input pixels", INTO(height)),
-    WORKLOAD_IMPLEMENTATION(pool_implementation_words, "auto: the device's best library"),
+    WORKLOAD_IMPLEMENTATION(pool_implementation_words),
     WORKLOAD_LAUNCH,
     WORKLOAD_SERIES("layout", pool_layout_words, "nhwc", "order of the tensors' dimensions",
                     INTO(layout)),

@@ -13,7 +13,7 @@ static const struct parameter softmax_parameters[] = {
     WORKLOAD_CACHE,
     WORKLOAD_INTEGER("columns", 16777216, "4096", "values of a row, whose results add up to 1",
                      INTO(columns)),
-    WORKLOAD_IMPLEMENTATION(softmax_implementation_words, "auto: the device's best library"),
+    WORKLOAD_IMPLEMENTATION(softmax_implementation_words),
     WORKLOAD_LAUNCH,
     WORKLOAD_PASS(workload_directions, "what is computed"),
     WORKLOAD_PRECISION("of the tensors and the multiplications"),
