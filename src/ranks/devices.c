@@ -167,7 +167,7 @@ static enum status compare(const struct devices *devices, const struct executor 
 
 enum status devices_collect(struct devices *devices, struct executor *executor, struct error *error)
 {
-    /* No rank has roofs yet, so that only the members before them travel. */
+    /* No rank has roofs yet, so only the members before the roofs are sent. */
     enum { PART = offsetof(struct device, roofs), UUID = sizeof devices->list->uuid };
     char reason[REASON_TEXT], uuid[UUID], *reasons = NULL, *parts = NULL;
     enum status status = STATUS_OK;

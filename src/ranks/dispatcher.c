@@ -539,7 +539,7 @@ static void send_work(struct dispatcher *dispatcher, int to, size_t item)
     const struct algorithm *known = known_algorithm(dispatcher, to, item, request.round);
     if (known)
         request.algorithm = *known;
-    if (request.round > 1) { /* times alone, by the algorithm of the first round */
+    if (request.round > 1) { /* only times, with the algorithm of the first round */
         request.measure.counters = COUNTERS_OFF;
         request.measure.kernels = request.measure.verify = request.measure.energy = false;
         request.count_later = false;

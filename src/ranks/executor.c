@@ -92,7 +92,7 @@ void executor_destroy(struct executor *executor)
     free(executor);
 }
 
-/* s to open a device of one kind, at most. */
+/* Returns the longest time to open a device of one kind, s. */
 static double open_timeout_of_kind(const struct executor_settings *settings)
 {
     return (open_span + open_requests) * settings->open_timeout;

@@ -78,7 +78,7 @@ enum status executor_call_links(struct executor *executor, struct worker_process
  * reports it. */
 enum status executor_reopen(struct executor *executor, struct error *error);
 
-/* The open device; its kind; for people, why it is of this kind. */
+/* The open device, its kind, and for people the reason for this kind. */
 const struct device *executor_device(const struct executor *executor);
 const struct device_kind *executor_kind(const struct executor *executor);
 const char *executor_reason(const struct executor *executor);

@@ -30,7 +30,7 @@ struct node {
     struct executor *executor;
     const struct node_roofs_settings *settings;
     const struct log *log;
-    MPI_Comm comm, all; /* all: of the job, if links are measured */
+    MPI_Comm comm, all; /* all: all ranks of the job, if links are measured */
     int rank, count;
     bool leaving;   /* leave early: a rank was interrupted or timed out */
     bool abandoned; /* timed out: a collective call is pending, no other may follow */

@@ -29,14 +29,14 @@ struct time_limit time_limit_create(double seconds, const char *job_end,
 /* True if `text` is a valid SLURM_JOB_END_TIME. */
 bool time_limit_job_end(const char *text, double *epoch);
 
-/* s left for measuring, without the time to write a file of `rows` rows and to end the ranks.
- * INFINITY without a limit. */
+/* Returns the time left for measuring, s, less the time to write a file of `rows` rows and to end
+ * the ranks. INFINITY: no limit. */
 double time_limit_left(const struct time_limit *limit, double now, size_t rows);
 
 /* Configurations that remain for lack of time, counted by left_over_add. */
 struct left_over {
-    double left;      /* s left for measuring; <= 0: the limit has come */
-    double rows_time; /* s that the run had for rows, after opening and roofs; NaN: none */
+    double left;      /* s, time left for measuring; <= 0: the limit has come */
+    double rows_time; /* s, time of the run for rows, after opening and roofs; NaN: none */
     size_t late;      /* configurations that another run can measure */
     double shortest;  /* s; shortest estimate among `late` */
     size_t never;     /* configurations whose measured estimate exceeds rows_time */

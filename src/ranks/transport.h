@@ -23,7 +23,7 @@ struct sender transport_sender(struct transport *transport);
 /* False: no message has arrived. */
 bool transport_receive(struct transport *transport, struct message *message);
 
-/* s until the next poll for messages. MPI has no descriptor to wait for, so a rank polls: soon
- * after a message came or went (`moved`), then ever less often up to `longest`, because polls take
- * time from ranks on shared cores. `last`: s, the interval before. */
+/* Returns the time until the next poll for messages, s. MPI has no descriptor to wait for, so a
+ * rank polls: soon after a message came or went (`moved`), then ever less often up to `longest`,
+ * because polls take time from ranks on shared cores. `last`: the previous interval, s. */
 double poll_interval(double last, bool moved, double longest);

@@ -33,7 +33,7 @@ static void part_done(const struct run *run, enum wall_part part, struct record 
 struct samples {
     double *values;
     size_t count, capacity;
-    double total; /* s of all iterations */
+    double total; /* s, sum over all iterations */
 };
 
 static enum status samples_reserve(struct samples *samples, size_t more, struct error *error)

@@ -38,7 +38,7 @@ enum status measure_keep_samples(const double *samples, size_t count, struct rec
 /* Times of a process and its context switches, since it began or between two readings. */
 struct occupancy {
     double wall, running; /* s; running: CPU time of all threads */
-    double waiting;       /* s in which threads waited for a core; NaN: unknown */
+    double waiting;       /* s, time of threads without a core; NaN: unknown */
     int64_t switches;     /* involuntary context switches */
 };
 /* Reads the values of RUSAGE_SELF or RUSAGE_CHILDREN, except `waiting`. */

@@ -27,7 +27,7 @@
 #include "program/run/descendants.h"
 #include "program/run/reaper.h"
 
-static const double end_patience = 10; /* s; wait this long for a process that hangs in a driver */
+static const double end_patience = 10; /* s; longest wait for a process that hangs in a driver */
 
 /* A command that runs. Descriptors are the worker's ends; -1: closed. */
 struct running {
@@ -36,7 +36,7 @@ struct running {
     int channel; /* socket: the standard input of a persistent process */
     struct reaper_report ended;
     size_t ended_bytes; /* bytes of `ended` that have been read */
-    struct tail *tail;  /* the member of struct process_end */
+    struct tail *tail;  /* member of the caller's struct process_end */
     bool answered;      /* the process has answered "done" to the last point */
 };
 

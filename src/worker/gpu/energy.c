@@ -24,11 +24,10 @@ enum { DEPTH = 8 };
 struct run {
     struct gpu *gpu;
     const struct energy_load *load;
-    int launches;     /* launches in a step of the load */
-    double step_time; /* s, expected */
-    long enqueued,
-        done;         /* numbers of steps; `done` may be late: those that the host has seen done */
-    double done_time; /* s, when the host saw the last step done; NaN: none yet */
+    int launches;        /* launches in a step of the load */
+    double step_time;    /* s, expected */
+    long enqueued, done; /* numbers of steps; `done`: those that the host has seen done */
+    double done_time;    /* s, when the host saw the last step done; NaN: none yet */
 };
 
 static enum status run_step(struct run *run, struct error *error)
@@ -51,7 +50,7 @@ static enum status run_step(struct run *run, struct error *error)
 
 /* A step of the counter. All NaN: the counter did not advance. */
 struct tick {
-    double time, error, energy; /* s, +- s, J */
+    double time, error, energy; /* s; s, either way; J */
 };
 
 /* Finds the first step of the counter that comes at least `duration` s from now, and whose time is

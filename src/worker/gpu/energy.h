@@ -20,7 +20,7 @@ struct energy_load {
 /* Means between two steps of the counter. NaN: uncertain by more than 2 %, or no counter. */
 struct energy_means {
     double power; /* W */
-    double time;  /* s of a launch */
+    double time;  /* s, time of a launch */
 };
 
 /* Repeats the load until the power is known to 2 %, for ENERGY_TIME to 3 s. */

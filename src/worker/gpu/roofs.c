@@ -34,9 +34,9 @@ enum { FAMILIES = sizeof families / sizeof *families };
 enum {
     TRIAL_RUNS = 2, /* runs of each variant */
     SAMPLES_LEAST = 5,
-    SAMPLES_MAX = 64 /* each needs two events */
+    SAMPLES_MAX = 64 /* each sample needs two events */
 };
-#define SAMPLE_TIME (ROOF_WINDOW / 5) /* s of one sample of an elastic variant */
+#define SAMPLE_TIME (ROOF_WINDOW / 5) /* s, time of a sample of an elastic variant */
 
 /* Returns the theoretical value; NaN: vendors state none. For L2 they state the read bandwidth
  * only. */
@@ -334,7 +334,7 @@ void roofs_close(struct roofs *roofs)
     free(roofs);
 }
 
-static const double settling = 0.005; /* s of load that raise an idle device's clock */
+static const double settling = 0.005; /* s; a load of this time raises an idle device's clock */
 
 /* ---- the burst ---- */
 
@@ -544,8 +544,8 @@ static int windows_settled(const struct roofs *roofs, const struct winner *winne
     return still ? WINDOWS_STILL : 0;
 }
 
-/* Runs windows until the device has settled, for 2 s at most: nothing limits it, or its mean power
- * is at the limit, or its clock was constant for 0.5 s. Sets the sustained_ members of *roof,
+/* Runs windows for at most 2 s, until the device has settled: nothing limits it, its mean power is
+ * at the limit, or its clock was constant for 0.5 s. Sets the sustained_ members of *roof,
  * settling_time and settled. Only for families without `time`. */
 static enum status samples_sustain(struct roofs *roofs, const struct winner *winner,
                                    struct roof *roof, struct error *error)
@@ -554,7 +554,7 @@ static enum status samples_sustain(struct roofs *roofs, const struct winner *win
     const double cooling = 0.1; /* s */
     struct window windows[WINDOWS_MOST];
     int count = 0, settled = 0;
-    if (isnan(roof->start_time)) /* there was no burst, which sets it */
+    if (isnan(roof->start_time)) /* a burst would have set it */
         roof->start_time = clock_date();
     while (count < WINDOWS_MOST && settled == 0) {
         TRY(window_run(roofs, winner, each, &windows[count++], error));

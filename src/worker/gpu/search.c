@@ -152,7 +152,7 @@ struct search_state {
     struct entry *entries; /* owned, room for all candidates */
     int count;
     int bound;  /* bound candidate; -1: none */
-    double ran; /* s spent on timed runs */
+    double ran; /* s, time of all timed runs */
 };
 
 /* Returns the library's own first choice; NULL: the library refused its whole order. */
@@ -178,8 +178,8 @@ static enum status median_time(const struct search_state *state, double share, i
     return STATUS_OK;
 }
 
-/* Whether a single sample shows that a candidate cannot become a finalist. `slack`: s that the
- * sample may take more than an iteration of a longer sample. */
+/* Whether a single sample shows that a candidate cannot become a finalist. `slack`, s: time by
+ * which the single sample may exceed an iteration of a longer sample. */
 static bool is_hopeless(double time, double best_time, double slack)
 {
     const double noise = 0.1;

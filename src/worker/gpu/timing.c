@@ -137,8 +137,8 @@ static bool fills_queue(const struct pace *pace, int iterations)
     return pace->launches * iterations > queue_launches;
 }
 
-/* Limit of the blocking kernel if a sample fills the queue, s: the time to fill it. `host_time`: s
- * of the host for an iteration. */
+/* Limit of the blocking kernel if a sample fills the queue, s: the time to fill it. `host_time`:
+ * the host's time for an iteration, s. */
 static double head_start(const struct pace *pace, double host_time)
 {
     return host_time * queue_launches / pace->launches;
@@ -501,8 +501,8 @@ static enum status loop_run(struct gpu *gpu, struct work *work, int iterations,
 
 /* A loop is long enough that the final wait hardly counts, and short enough that its launches fit
  * into the queue. With a cold cache only the host's time is recorded. It does not include the final
- * wait, so shorter loops are enough. Long loops are few: an interval of caller_time needs six. The
- * pace of a timed work says how many iterations a loop needs. */
+ * wait, so shorter loops are enough. If caller_time is recorded, at least six loops run,
+ * which its interval needs. The pace of a timed work says how many iterations a loop needs. */
 enum status timing_caller(struct gpu *gpu, struct work *work, bool cold, struct record *record,
                           struct error *error)
 {

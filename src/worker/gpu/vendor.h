@@ -87,7 +87,7 @@ enum status vendor_record(struct gpu *gpu, int event, struct error *error);
 enum status vendor_wait(struct gpu *gpu, int event, struct error *error);
 /* Sets *pending if the device has not yet reached a recorded event. */
 enum status vendor_pending(struct gpu *gpu, int event, bool *pending, struct error *error);
-/* s between two events that the device has reached. */
+/* Sets *seconds to the time between two events that the device has reached. */
 enum status vendor_elapsed(struct gpu *gpu, int first, int second, double *seconds,
                            struct error *error);
 

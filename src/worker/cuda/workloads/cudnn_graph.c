@@ -31,7 +31,7 @@ struct cudnn_graph {
     cudnnBackendDescriptor_t described;   /* the graph of all operations */
     struct cudnn_plan *plans;             /* owned */
     int operation_count, plan_count;
-    double compiling; /* s spent on plans that cuDNN compiles */
+    double compiling; /* s, time of cuDNN to compile plans */
 };
 
 /* ---- descriptors ---- */
@@ -493,7 +493,7 @@ struct cudnn_plan *cudnn_graph_plan_at(const struct cudnn_graph *graph, int plan
 
 /* Compiling a plan takes a tenth of a second to seconds, and few compiled plans win. Likely winners
  * come first. */
-static const double compiling_enough = 0.1; /* s for one graph */
+static const double compiling_enough = 0.1; /* s, time for one graph */
 
 enum status cudnn_graph_build(struct cudnn_graph *graph, int plan, struct error *error)
 {

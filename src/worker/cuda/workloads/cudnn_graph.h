@@ -43,7 +43,7 @@ struct cudnn_graph;
  *
  * `key` is a hash of the search's configuration. If a recent row had the same key, *graph is that
  * row's graph with its plans, and gets one more user. Destroying a graph with a key destroys its
- * plans. NULL: *graph is new. */
+ * plans. `key` NULL: *graph is new. */
 enum status cudnn_graph_create(cudnnHandle_t cudnn, struct plan_shelf *shelf, const char *key,
                                size_t workspace_limit, struct cudnn_graph **graph,
                                struct error *error);

@@ -374,7 +374,7 @@ static bool may_pay(const struct gpu *gpu, const struct lstm_work *l)
     const double weights = (double)(s->cell->gates * s->hidden * s->output), flops_most = 5e7;
     const double registers = 0.75 * 4 * gpu->limits.regsPerMultiprocessor * gpu->multiprocessors;
     const double standard = l->bindings[STANDARD].time, fixed = l->bindings[STATIC].time;
-    const double clear = 1.25; /* a host that is slow for standard makes no difference */
+    const double clear = 1.25; /* more than a slow host adds to the time of standard */
     if (is_tensor(s->precision) && ((fixed > 0 && (standard == 0 || clear * fixed < standard)) ||
                                     2 * weights * (double)s->batch > flops_most))
         return false;

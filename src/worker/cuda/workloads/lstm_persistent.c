@@ -65,7 +65,7 @@ static enum status persistent_check(const struct gpu *gpu, const struct config *
     return STATUS_OK;
 }
 
-/* The outputs of two layers below the last one are kept in turn. */
+/* Layers below the last one store their outputs alternately in two arrays. */
 static void persistent_shape(const struct config *config, struct work *work,
                              struct tensors *tensors)
 {

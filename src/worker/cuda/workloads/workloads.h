@@ -40,6 +40,7 @@ bool attention_cudnn_takes(const struct config *config); /* fp16 or bf16 */
 bool conv2d_is_single(const struct config *config);      /* one convolution and nothing else */
 bool norm_is_batch(const struct config *config);
 
-/* Computes what reference_request.compute wants of an lstm. STATUS_UNSUPPORTED: too little memory.
+/* Computes for an lstm what reference_request.compute asks for. STATUS_UNSUPPORTED: too little
+ * memory.
  */
 enum status lstm_compute(struct gpu *gpu, const struct lstm_results *results, struct error *error);
