@@ -254,6 +254,7 @@ enum status executor_call_links(struct executor *executor, struct worker_process
                                 const struct request *request, double timeout, struct reply *reply,
                                 struct error *error)
 {
+    reply_init(reply);
     if (!*separate)
         TRY(start_worker(executor, NULL, separate, error));
     return call(executor, separate, request, REPLY_LINKS, timeout, reply, error);

@@ -69,8 +69,8 @@ enum status executor_open(struct executor *executor, struct error *error);
 enum status executor_call(struct executor *executor, const struct request *request,
                           enum reply_kind kind, double timeout, struct reply *reply,
                           struct error *error);
-/* Calls another worker, which has opened no device. The caller keeps *separate, NULL at first, and
- * destroys it. */
+/* Sets *reply by another worker, which has opened no device. The caller keeps *separate, NULL at
+ * first, and destroys it. */
 enum status executor_call_links(struct executor *executor, struct worker_process **separate,
                                 const struct request *request, double timeout, struct reply *reply,
                                 struct error *error);

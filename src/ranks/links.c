@@ -135,21 +135,13 @@ static enum status measure_mpi(struct links *links, MPI_Comm comm, int rounds, s
 
 /* ---- NCCL ---- */
 
-/* Calls a further process of this rank, which sees the named devices. */
-static enum status call(struct links *links, struct worker_process **process,
-                        const struct request *request, struct reply *reply, struct error *error)
-{
-    reply_init(reply);
-    return executor_call_links(links->executor, process, request, LIMIT + 2 * links->rounds, reply,
-                               error);
-}
-
 static enum status measure_nccl(struct links *links, MPI_Comm comm, int rounds, struct error *error)
 {
     struct request request = request_default(REQUEST_LINKS);
     struct worker_process *process = NULL;
     struct reply reply;
     size_t used = 0;
+    const int limit = LIMIT + 2 * links->rounds;
     const char *uuid = executor_device(links->executor)->uuid;
     snprintf(request.link.devices, sizeof request.link.devices, "%s", uuid);
     MPI_Comm_rank(comm, &request.link.place);
@@ -158,13 +150,14 @@ static enum status measure_nccl(struct links *links, MPI_Comm comm, int rounds, 
         used += (size_t)snprintf(request.link.peers + used, sizeof request.link.peers - used,
                                  "%s%d", used ? "," : "", links->peers[i]);
     /* Every rank loads NCCL and makes an id, so that one that cannot keeps nobody waiting. */
-    enum status status = call(links, &process, &request, &reply, error);
+    enum status status =
+        executor_call_links(links->executor, &process, &request, limit, &reply, error);
     status = meet(links, comm) ? liveness_agree(comm, status, error) : STATUS_INTERRUPTED;
     if (status == STATUS_OK) {
         MPI_Bcast(reply.id, sizeof reply.id, MPI_CHAR, 0, comm);
         memcpy(request.link.id, reply.id, sizeof reply.id);
         reply_clear(&reply);
-        status = call(links, &process, &request, &reply, error);
+        status = executor_call_links(links->executor, &process, &request, limit, &reply, error);
         links->found = reply.links;
         reply.links = (struct link_list){NULL, 0};
         status = meet(links, comm) ? liveness_agree(comm, status, error) : STATUS_INTERRUPTED;
@@ -197,7 +190,7 @@ static void measure_copies(struct links *links, MPI_Comm node)
     free(uuids);
     if (place != 0)
         return;
-    if (call(links, &process, &request, &reply, &error))
+    if (executor_call_links(links->executor, &process, &request, LIMIT, &reply, &error))
         log_print(links->log, LOG_WARNING, "%s: no copies between devices: %s", device->hostname,
                   error.text);
     *executor_links(links->executor) = reply.links; /* the first links of this rank */
@@ -312,12 +305,12 @@ bool links_measure(MPI_Comm all, MPI_Comm node, struct executor *executor,
                    const struct wait_limit *limit, bool leaving, const struct log *log)
 {
     struct links *links = memory_require(all, calloc(1, sizeof *links), "the links");
-    links->executor = executor;
-    links->limit = limit;
-    links->log = log;
-    links->all = all;
-    links->leaving = leaving;
-    links->by_nccl = executor_kind(executor)->accelerator;
+    *links = (struct links){.executor = executor,
+                            .limit = limit,
+                            .log = log,
+                            .all = all,
+                            .leaving = leaving,
+                            .by_nccl = executor_kind(executor)->accelerator};
     if (meet(links, all))
         measure_all(links, node);
     if (!links->executor)

@@ -256,10 +256,8 @@ enum status results_add_device(struct results *results, const struct device *dev
 
 const struct link_list *results_links(const struct results *results, const struct device *device)
 {
-    static const struct link_list none = {NULL, 0};
     const struct indexed_results *owner = (const struct indexed_results *)results;
-    const json_t *at = json_object_get(owner->linked, device->key);
-    return at ? &owner->links[json_integer_value(at)] : &none;
+    return &owner->links[json_integer_value(json_object_get(owner->linked, device->key))];
 }
 
 /* Returns the index of the row of this configuration and device; -1: no memory. A new row has the

@@ -133,7 +133,7 @@ enum status results_sort(struct results *results, const struct plan *plan, struc
  * NULL: no description has roofs. */
 const struct device *results_roofs(const struct results *results, const struct device *device);
 
-/* Never NULL. Links are measured between nodes; the first device of a node has them. */
+/* Links that came with one of the devices; the first device of a node has those of the node. */
 const struct link_list *results_links(const struct results *results, const struct device *device);
 
 /* Returns the index of a key in devices, or -1. */
