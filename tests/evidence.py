@@ -53,7 +53,6 @@ class File:
         table["own_ai"] = data.arithmetic_intensity.values[np.arange(len(table)), own]
         table["balance"] = table.compute_roof / table.bandwidth_roof
         table["bound"] = table.paper_bound.map(self.words("paper_bound"))
-        self.kernels_counted = bool(np.isfinite(data.kernel_flops_counted.values).any())
         self.add_kernels(table)
         self.kernels = kernels(data)
         self.all = table
@@ -155,10 +154,6 @@ def span(values, form="{:.2f}"):
 
 def listed(values, form):
     return ", ".join(form.format(value) for value in values)
-
-
-def rises(values):
-    return bool(np.all(np.diff(values) > 0))
 
 
 def ratio(values):

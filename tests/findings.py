@@ -25,7 +25,6 @@ FILES = {"paper": File, "algorithms": File, "training": File, "frameworks": fram
 FILES["paper_frameworks"] = frameworks.Frameworks
 NODE = os.path.join(evidence.ROOT, "tests/data/node_4xh200.nc")
 MOVED = ("data_movement_share", "busy_time")
-MANY = 2  # blocks of a multiprocessor
 LAUNCHES = {"host": "host", "gap": "from one to the next", "gap dependent": "dependent", "latency": "to the result"}
 
 
