@@ -23,7 +23,7 @@ struct setting {
     const char *const *words; /* first word of a WORD or SET */
     /* bytes from a word of a SET to the next; a SET has `maximum` words */
     size_t stride;
-    const char *all; /* the word for all words of a SET */
+    const char *all; /* the word that stands for all words of a SET */
 };
 
 /* Targets are bool, int, an enum, int64_t or uint64_t. */

@@ -135,7 +135,7 @@ static void plain_run(struct work *work, struct trace *trace)
  * timed run, as in frameworks that keep a model. Gradients are reordered to the user's layout
  * within the timed run. Offsets are in the scratch memory, in bytes. */
 struct layer {
-    struct onednn *forward, *backward; /* backward NULL in a forward pass */
+    struct onednn *forward, *backward; /* backward is NULL in a forward pass */
     size_t forward_memory, backward_memory;
     size_t output; /* offset of the layer's output; unused in the last layer */
     size_t dinput; /* offset of the input's gradient; unused in the first layer */

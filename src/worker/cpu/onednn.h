@@ -40,7 +40,7 @@ enum onednn_place {
     ONEDNN_REORDERED, /* oneDNN's layout; every run copies from or to the caller's memory */
 };
 
-enum { ONEDNN_AXES = 12 }; /* oneDNN reads this many, used or not */
+enum { ONEDNN_AXES = 12 }; /* oneDNN reads this number of extents, used or not */
 struct onednn_tensor {
     enum onednn_place place;
     enum precision precision;

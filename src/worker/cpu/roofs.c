@@ -37,7 +37,7 @@
 #include "worker/cpu/team.h"
 
 static const double sample_time = 0.5e-3; /* s, at least */
-static const double tune_time = 0.02;     /* s, about, for one roof */
+static const double tune_time = 0.02;     /* s; rough time to tune one roof */
 /* s: longer than a GPU's ROOF_WINDOW. One pass over the DRAM set may take 10 ms, and a CPU is
  * disturbed more, by other programs or by the neighbours of a virtual machine. */
 static const double window = 0.05;
@@ -58,7 +58,7 @@ struct variant {
 
 /* The tuned roofs. */
 struct roofs {
-    struct variant winners[ROOF_KINDS]; /* work 0: not tuned */
+    struct variant winners[ROOF_KINDS]; /* member work = 0: not tuned */
     char *memory;                       /* each thread has touched and uses its own share */
     size_t share, size;                 /* bytes of one thread's share, and of all */
     int threads;

@@ -9,7 +9,7 @@
 
 struct simd_arrays {
     void *a;           /* source of a read; destination of the other patterns */
-    const void *b, *c; /* sources: copy reads b, triad b + scale * c */
+    const void *b, *c; /* sources: a copy stores b, a triad b + scale * c */
     double scale;
     double *result; /* a read writes part of its sum, so that the compiler keeps the loads */
 };

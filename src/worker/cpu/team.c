@@ -98,9 +98,9 @@ static void flush_caches(const struct device_state *state)
     __asm__ volatile("" : : "r"(sum));
 }
 
-/* s in which threads of the team waited in a run queue, also because of a cgroup's quota, or the
- * hypervisor had taken their cores (in steps of 10 ms; a fair share of the host's sum). NaN: the
- * kernel has no SCHED_INFO. */
+/* Returns the time, s, that threads of the team waited in a run queue, also because of a cgroup's
+ * quota, plus the time that the hypervisor had taken their cores (in steps of 10 ms; a fair share
+ * of the host's sum). NaN: the kernel has no SCHED_INFO. */
 static double waiting_read(const struct topology *topology)
 {
     double sum = 0, ticks;

@@ -55,7 +55,7 @@ static enum status known_medians(struct gpu *gpu, void *out, double times[PROFIL
                                  struct error *error)
 {
     static const double limit = 0.1;     /* s, more than the host needs */
-    static const double warming = 10e-3; /* s of load, after which the clock has risen */
+    static const double warming = 10e-3; /* s; a load of this time raises the clock */
     static const struct {
         gpu_enqueue *enqueue;
         int parts; /* number of equal parts; the result is the time of one part */

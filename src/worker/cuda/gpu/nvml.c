@@ -24,7 +24,7 @@ enum { UNSIGNED_INT = 1 };               /* nvmlValueType_t */
 enum { NO_PERMISSION = 4 };              /* nvmlReturn_t; a cgroup hides the GPU, also from CUDA */
 enum { INSUFFICIENT_SIZE = 7 };          /* nvmlReturn_t; the call still sets the count */
 enum { MEMORY_TEMPERATURE = 82 };        /* NVML's id of a field */
-enum { BANKS_NONE = 4, BANKS }; /* nvmlRowRemapperHistogramValues_t; spare rows: all to none */
+enum { BANKS_NONE = 4, BANKS }; /* nvmlRowRemapperHistogramValues_t: NONE has no spare rows */
 enum { VIOLATION_TIME /* ns */ = 1, VIOLATION }; /* nvmlViolationTime_t */
 enum { EVENT_XID = 8 };
 /* Clock event reasons that slow the GPU down: power cap, hardware slowdown, heat (driver and

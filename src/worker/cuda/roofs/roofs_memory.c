@@ -73,7 +73,7 @@ static size_t bytes_round(const struct variant *variant, double bytes)
 static enum status memory_prepare(struct roofs *roofs, int kind, const void *row, int choice,
                                   struct variant *variant, struct error *error)
 {
-    const double beyond = 8.0;        /* multiple of L2: size of arrays of which L2 holds little */
+    const double beyond = 8.0; /* size of the arrays over that of L2: L2 holds little of them */
     const double first_traffic = 4e9; /* byte, moved in about a millisecond */
     const double mib = 1024.0 * 1024.0;
     char blocks[48] = "a block for every tile";
