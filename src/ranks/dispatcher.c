@@ -53,6 +53,14 @@ struct rank {
     bool has_counters;  /* the device's counters can be read */
 };
 
+/* The latest algorithm that a search on devices of one model, library and driver has found, for
+ * such devices that have not measured the item yet. */
+struct searched {
+    struct algorithm algorithm;
+    int rank; /* of the first such search */
+    struct searched *next;
+};
+
 struct dispatcher {
     struct dispatcher_settings settings; /* without `earlier` and `limit` */
     const struct log *log;
@@ -65,14 +73,12 @@ struct dispatcher {
     /* Algorithm of each row, for its further rounds; NULL: none. By item, with replicate by rank
      * and item: devices of one model may have found different algorithms. */
     struct algorithm **algorithms;
-    /* With replicate, the latest algorithm that a search found, for devices that have not measured
-     * the item yet; NULL: none. By item and the first rank whose device is alike. */
-    struct algorithm **searched;
-    double now, stopped_at; /* s, from dispatcher_time */
-    bool started;           /* the first dispatcher_time has come */
-    bool changed;           /* messages came since dispatcher_commit */
-    struct outcome refusal; /* refusal of counters that was logged last */
-    double rows_time;       /* s; time left when the first row could begin; NaN before */
+    struct searched **searched; /* by item, with replicate; NULL: none */
+    double now, stopped_at;     /* s, from dispatcher_time */
+    bool started;               /* the first dispatcher_time has come */
+    bool changed;               /* messages came since dispatcher_commit */
+    struct outcome refusal;     /* refusal of counters that was logged last */
+    double rows_time;           /* s; time left when the first row could begin; NaN before */
     size_t failures;
     /* number of configurations given up with their device (replicate), or of devices lost in a
      * sweep of roofs alone */
@@ -110,32 +116,29 @@ static void add_earlier_time(struct dispatcher *dispatcher, const struct device 
 
 static size_t algorithm_count(const struct dispatcher_settings *settings)
 {
-    const size_t lists = settings->manifest->sweep.replicate ? (size_t)settings->ranks : 1;
-    return lists * settings->plan->count;
+    const struct sweep_settings *sweep = &settings->manifest->sweep;
+    const size_t lists = sweep->replicate ? (size_t)settings->ranks : 1;
+    return sweep->rounds > 1 ? lists * settings->plan->count : 0;
 }
 
-static size_t algorithm_place(const struct dispatcher *dispatcher, int rank, size_t item)
+static struct algorithm **algorithm_of(const struct dispatcher *dispatcher, int rank, size_t item)
 {
     const bool replicate = dispatcher->settings.manifest->sweep.replicate;
-    return (replicate ? (size_t)rank * dispatcher->settings.plan->count : 0) + item;
+    return &dispatcher
+                ->algorithms[(replicate ? (size_t)rank * dispatcher->settings.plan->count : 0) +
+                             item];
 }
 
-/* Devices of one model, library and driver can run the same algorithms. */
-static int first_alike(const struct dispatcher *dispatcher, int rank)
+/* NULL: no search on a device of the rank's model, library and driver has found an algorithm. */
+static struct searched *searched_find(const struct dispatcher *dispatcher, int rank, size_t item)
 {
-    const struct device *devices = dispatcher->settings.devices;
-    int first = 0;
-    while (strcmp(devices[first].model, devices[rank].model) != 0 ||
-           strcmp(devices[first].library_version, devices[rank].library_version) != 0 ||
-           strcmp(devices[first].driver_version, devices[rank].driver_version) != 0)
-        ++first;
-    return first;
-}
-
-static void algorithm_store(struct algorithm **place, const struct algorithm *algorithm)
-{
-    *place = or_abort(realloc(*place, sizeof **place));
-    **place = *algorithm;
+    const struct device *devices = dispatcher->settings.devices, *own = &devices[rank];
+    struct searched *found = dispatcher->searched[item];
+    while (found && (strcmp(devices[found->rank].model, own->model) != 0 ||
+                     strcmp(devices[found->rank].library_version, own->library_version) != 0 ||
+                     strcmp(devices[found->rank].driver_version, own->driver_version) != 0))
+        found = found->next;
+    return found;
 }
 
 static void keep_algorithm(struct dispatcher *dispatcher, int rank, size_t item,
@@ -145,24 +148,21 @@ static void keep_algorithm(struct dispatcher *dispatcher, int rank, size_t item,
     struct algorithm found;
     if (!algorithm_of_record(record, &found))
         return;
-    if (sweep->rounds > 1)
-        algorithm_store(&dispatcher->algorithms[algorithm_place(dispatcher, rank, item)], &found);
-    if (sweep->replicate && strcmp(found.algorithm_origin, algorithm_searched) == 0) {
-        rank = first_alike(dispatcher, rank);
-        strcpy(found.algorithm_origin, "run");
-        algorithm_store(&dispatcher->searched[algorithm_place(dispatcher, rank, item)], &found);
+    if (sweep->rounds > 1) {
+        struct algorithm **own = algorithm_of(dispatcher, rank, item);
+        *own = or_abort(realloc(*own, sizeof found));
+        **own = found;
     }
-}
-
-/* NULL: the row searches. */
-static const struct algorithm *known_algorithm(const struct dispatcher *dispatcher, int rank,
-                                               size_t item, int round)
-{
-    const struct algorithm *own = dispatcher->algorithms[algorithm_place(dispatcher, rank, item)];
-    if (round > 1 && own)
-        return own;
-    rank = first_alike(dispatcher, rank);
-    return dispatcher->searched[algorithm_place(dispatcher, rank, item)];
+    if (!sweep->replicate || strcmp(found.algorithm_origin, algorithm_searched) != 0)
+        return;
+    struct searched *kept = searched_find(dispatcher, rank, item);
+    if (!kept) {
+        kept = or_abort(malloc(sizeof *kept));
+        *kept = (struct searched){.rank = rank, .next = dispatcher->searched[item]};
+        dispatcher->searched[item] = kept;
+    }
+    kept->algorithm = found;
+    strcpy(kept->algorithm.algorithm_origin, "run");
 }
 
 /* Marks the rounds of an earlier row as done for a rank with the row's device. -1: no rank has the
@@ -239,7 +239,7 @@ struct dispatcher *dispatcher_create(const struct dispatcher_settings *settings,
     created->counted_alone = calloc(plan->count + 1, sizeof *created->counted_alone);
     created->devices_lost = calloc(plan->count + 1, sizeof *created->devices_lost);
     created->algorithms = calloc(algorithm_count(settings) + 1, sizeof *created->algorithms);
-    created->searched = calloc(algorithm_count(settings) + 1, sizeof *created->searched);
+    created->searched = calloc(plan->count + 1, sizeof *created->searched);
     if (created->queue && created->estimator && created->ranks && created->counted_alone &&
         created->devices_lost && created->algorithms && created->searched &&
         (!settings->earlier || resume(created, settings->earlier))) {
@@ -280,8 +280,11 @@ void dispatcher_destroy(struct dispatcher *dispatcher)
     const size_t algorithms = algorithm_count(&dispatcher->settings);
     for (size_t i = 0; dispatcher->algorithms && i < algorithms; ++i)
         free(dispatcher->algorithms[i]);
-    for (size_t i = 0; dispatcher->searched && i < algorithms; ++i)
-        free(dispatcher->searched[i]);
+    for (size_t i = 0; dispatcher->searched && i < dispatcher->settings.plan->count; ++i)
+        for (struct searched *each = dispatcher->searched[i], *next; each; each = next) {
+            next = each->next;
+            free(each);
+        }
     free(dispatcher->algorithms);
     free(dispatcher->searched);
     free(dispatcher->counted_alone);
@@ -536,13 +539,15 @@ static void send_work(struct dispatcher *dispatcher, int to, size_t item)
     request.config = planned->config;
     snprintf(request.row, sizeof request.row, "%s", planned->name);
     request.count_later = batch_size(dispatcher, to) > 1 && !dispatcher->counted_alone[item];
-    const struct algorithm *known = known_algorithm(dispatcher, to, item, request.round);
-    if (known)
-        request.algorithm = *known;
+    const struct searched *searched = searched_find(dispatcher, to, item);
+    if (searched)
+        request.algorithm = searched->algorithm;
     if (request.round > 1) { /* only times, with the algorithm of the first round */
         request.measure.counters = COUNTERS_OFF;
         request.measure.kernels = request.measure.verify = request.measure.energy = false;
         request.count_later = false;
+        const struct algorithm *own = *algorithm_of(dispatcher, to, item);
+        request.algorithm = own ? *own : request.algorithm;
     }
     if (config_is_program(&request.config)) {
         /* The program must end before its worker times out, so that the row has the program's last
