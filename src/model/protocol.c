@@ -25,8 +25,8 @@ const struct measure_settings measure_default = {
     .verify = true,
 };
 
-static const char *const op_words[] = {"devices", "describe", "tune",    "roof",  "release",
-                                       "roofs",   "links",    "measure", "count", NULL};
+static const char *const op_words[] = {"devices", "describe", "tune",  "roof", "release",
+                                       "links",   "measure",  "count", NULL};
 
 struct request request_default(enum request_op op)
 {
@@ -216,7 +216,7 @@ static enum status value_decode(const struct key *key, const char *line, const j
 
 enum {
     DESCRIBE = 1 << REQUEST_DESCRIBE,
-    TUNE = 1 << REQUEST_TUNE | 1 << REQUEST_ROOFS,
+    TUNE = 1 << REQUEST_TUNE,
     ROOF = 1 << REQUEST_ROOF,
     LINKS = 1 << REQUEST_LINKS,
     MEASURE = 1 << REQUEST_MEASURE
@@ -238,9 +238,9 @@ static const struct key keys[] = {
      .required_text = "the \"name\" of a roof, e.g. \"dram read\""},
     {"condition", ROOF, WORD, AT(condition), TEXTS(roof_condition_name, 2)},
     {"start", ROOF, NUMBER, AT(start)},
-    {"sustained", ROOF | 1 << REQUEST_ROOFS, FLAG, AT(sustained)},
+    {"sustained", ROOF, FLAG, AT(sustained)},
     {"only_sustained", ROOF, FLAG, AT(only_sustained), .brief = true},
-    {"energy", ROOF | 1 << REQUEST_ROOFS, FLAG, AT(peaks.energy), .brief = true},
+    {"energy", ROOF, FLAG, AT(peaks.energy), .brief = true},
     {"keep_busy", ROOF, FLAG, AT(keep_busy)},
     {"devices", LINKS, TEXT, AT(link.devices)},
     {"members", LINKS, INTEGER, AT(link.members), .maximum = INT_MAX},

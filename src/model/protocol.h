@@ -10,8 +10,6 @@
  *     {"op":"roof","name":"dram read","condition":"together","start":1763.5,"sustained":true,
  *      "only_sustained":true,"energy":true,"keep_busy":true} -> {"reply":"roof","roof":{...}}
  *     {"op":"release"}                                  -> {"reply":"roofs","roofs":[]}
- *     {"op":"roofs", ... as tune, "sustained":true,"energy":true}
- *                                                       -> {"reply":"device","device":{...}}
  *     {"op":"links","devices":"GPU-1,GPU-2"}            -> {"reply":"links","id":"","links":[...]}
  *     {"op":"links","devices":"GPU-1","members":4}      -> {"reply":"links","id":"07..."}
  *     {"op":"links","devices":"GPU-1","members":4,"place":2,"id":"07...","peers":"3,-1,1"}
@@ -34,7 +32,7 @@
  *   measures a compute roof once the clock has settled; "only_sustained" omits the burst. "energy"
  *   also repeats the work until its energy is known. "keep_busy" continues the work after the
  *   reply, until the next request.
- * - release: frees the memory of the roofs. roofs: tune, roof for each roof alone, and release.
+ * - release: frees the memory of the roofs.
  * - links: needs a process that has opened no device for rows. Without `devices` it measures all
  *   devices that the process sees. Without "members" the worker copies between them. With "members"
  * but no "id" it makes an id of NCCL. Each member then gets this id, exchanges with its peer of
@@ -111,7 +109,6 @@ enum request_op {
     REQUEST_TUNE,
     REQUEST_ROOF,
     REQUEST_RELEASE,
-    REQUEST_ROOFS,
     REQUEST_LINKS,
     REQUEST_MEASURE,
     REQUEST_COUNT
@@ -120,14 +117,14 @@ enum request_op {
 struct request {
     enum request_op op;
     int64_t index;                 /* describe, with measure.counters */
-    struct roof_request peaks;     /* tune, roofs: levels and precisions; roof: only `energy` */
-    bool prove;                    /* tune, roofs: check FLOPs and bytes by hardware counters */
+    struct roof_request peaks;     /* tune: levels and precisions; roof: only `energy` */
+    bool prove;                    /* tune: check FLOPs and bytes by hardware counters */
     int kind;                      /* roof: index into roof_kinds */
     enum roof_condition condition; /* roof */
     double start;                  /* roof: s since the epoch; 0: at once */
-    bool sustained;      /* roof, roofs: measure compute roofs again once the clock has settled */
-    bool only_sustained; /* roof: omit the burst */
-    bool keep_busy;      /* roof: continue the work until the next request */
+    bool sustained;         /* roof: measure compute roofs again once the clock has settled */
+    bool only_sustained;    /* roof: omit the burst */
+    bool keep_busy;         /* roof: continue the work until the next request */
     struct link_order link; /* links */
     struct config config;   /* measure; canonical text in JSON */
     struct measure_settings measure;

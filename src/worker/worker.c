@@ -110,27 +110,6 @@ static enum status measure_roof(struct worker *worker, int kind, enum roof_condi
     return STATUS_OK;
 }
 
-static enum status measure_roofs(struct worker *worker, const struct request *request,
-                                 struct error *error)
-{
-    const struct roof_order order = {.sustained = request->sustained,
-                                     .energy = request->peaks.energy};
-    bool found[ROOF_KINDS] = {false};
-    struct roof roof;
-    enum status status = tune_roofs(worker, request, found, error);
-    for (int kind = 0; kind < ROOF_KINDS && status == STATUS_OK; ++kind)
-        if (found[kind]) {
-            status = measure_roof(worker, kind, ROOF_ALONE, &order, &roof, error);
-            if (status == STATUS_OK)
-                device_add_roof(&worker->device, &roof);
-        }
-    if (status == STATUS_DEVICE)
-        return status;
-    device_set_peaks(&worker->device);
-    forget_roofs(worker);
-    return status;
-}
-
 static enum status answer_roof(struct worker *worker, const struct request *request,
                                struct reply *reply, struct error *error)
 {
@@ -175,8 +154,6 @@ static enum status answer_device(struct worker *worker, const struct request *re
     else if (status == STATUS_OK && request->op == REQUEST_DESCRIBE &&
              request->measure.counters != COUNTERS_OFF)
         status = try_counters(worker, error);
-    if (status == STATUS_OK && request->op == REQUEST_ROOFS)
-        status = measure_roofs(worker, request, error);
     TRY(status);
     reply->kind = REPLY_DEVICE;
     reply->device = worker->device;
@@ -252,7 +229,6 @@ static enum status answer(struct worker *worker, const char *line, struct reply 
         reply->kind = REPLY_RECORD;
         return batch_take(worker->batch, worker->state, &reply->record, error);
     case REQUEST_DESCRIBE:
-    case REQUEST_ROOFS:
     default:
         return answer_device(worker, &request, reply, error);
     }
@@ -341,7 +317,7 @@ int main(int argc, char **argv)
         printf(version ? "%s %s\n"
                        : "%s: %s. Reads requests on standard input, one JSON object "
                          "per line:\n  {\"op\":\"devices\"}\n  {\"op\":\"describe\"}\n"
-                         "  {\"op\":\"roofs\"}\n  {\"op\":\"measure\",\"configuration\":"
+                         "  {\"op\":\"measure\",\"configuration\":"
                          "\"conv2d batch=16\"}\n"
                          "--self-test counts known work instead\n"
                          "--watch PCI only reports the health of that device, by op describe\n",

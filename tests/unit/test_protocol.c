@@ -37,8 +37,8 @@ TEST(requests_are_their_lines)
         "{'op':'describe','index':3,'counters':'off'}",
         "{'op':'tune','memory':['dram','l1'],'compute':['fp32'],'launch':false,'transfer':false,"
         "'prove':false}",
-        "{'op':'roofs','memory':[],'compute':['fp64','int8'],'launch':false,'transfer':false,"
-        "'prove':false,'sustained':false,'energy':true}",
+        "{'op':'tune','memory':[],'compute':['fp64','int8'],'launch':false,'transfer':false,"
+        "'prove':false}",
         "{'op':'roof','name':'launch gap','condition':'together','start':1735689600.125,"
         "'sustained':false,'only_sustained':true,'energy':true,'keep_busy':true}",
         "{'op':'links','devices':'GPU-1,GPU-2','members':0,'place':0}",
@@ -158,7 +158,7 @@ TEST(mistakes_are_explained)
         {"{'op':'roof','name':'dram read','start':'now'}", "start: \"now\"", "a number from 0"},
         {"{'op':'tune','memory':['dram','l4']}", "memory: 'l4'", "allowed: dram, l3, l2, l1"},
         {"{'op':'tune','memory':'dram'}", "memory: \"dram\"", "a list of words"},
-        {"{'op':'roofs','compute':['fp32',5]}", "compute: 5", "a word"},
+        {"{'op':'tune','compute':['fp32',5]}", "compute: 5", "a word"},
         {"{'op':'tune','prove':1}", "prove: 1", "true, false"},
         {"{'op':'tune','iterations':20}", "no key 'iterations'", "allowed: op, memory"},
         {"{'op':'devices','index':0}", "no key 'index'", "allowed: op"},
