@@ -9,56 +9,38 @@
 
 enum { REASON_TEXT = 1200 }; /* bytes of executor_reason */
 
-/* Returns the index of the first device that has `text`, which is `i` if none before has it. */
-static int first_with(json_t *seen, const char *text, int i)
+enum status devices_number_shared(struct device *devices, int count, struct error *error)
 {
-    const json_t *first = json_object_get(seen, text);
-    if (!first)
-        json_object_set_new_nocheck(seen, text, json_integer(i));
-    return first ? (int)json_integer_value(first) : i;
-}
-
-enum status devices_check_distinct(const struct device *devices, int count, struct error *error)
-{
-    char text[DEVICE_IDENTITY];
-    json_t *seen = json_object();
+    char text[DEVICE_IDENTITY], name[sizeof devices->uuid];
+    json_t *seen = json_object(); /* {identity: number of devices} */
     enum status status = STATUS_OK;
     for (int i = 0; i < count && status == STATUS_OK; ++i) {
-        const struct device *device = &devices[i];
+        struct device *device = &devices[i];
         const struct device_kind *kind = device_kind_find(device->kind);
-        if (!kind || !kind->exclusive || !device_is_open(device))
+        if (!device_is_open(device))
             continue;
-        int ranks = 0, first = first_with(seen, device_identity(device, text), i);
-        for (int k = 0; k < count && first < i; ++k)
-            ranks += strcmp(devices[k].hostname, device->hostname) == 0;
-        if (first < i)
+        device_identity(device, text);
+        const int place = 1 + (int)json_integer_value(json_object_get(seen, text));
+        json_object_set_new_nocheck(seen, text, json_integer(place));
+        if (place > 1 && kind && kind->exclusive) {
+            int ranks = 0, first = 0;
+            for (int k = 0; k < count; ++k)
+                ranks += strcmp(devices[k].hostname, device->hostname) == 0;
+            while (!device_same(&devices[first], device))
+                ++first;
             status = error_set(error, STATUS_DEVICE,
                                "ranks %d and %d would both measure %s %s (PCI %s) of host %s; give "
                                "each its own (srun --ntasks-per-node=%d --gpus-per-task=1), or let "
                                "every rank see all %ss of its node",
                                first, i, kind->noun, device->uuid, device->pci_id, device->hostname,
                                ranks, kind->noun);
+        } else if (place > 1) {
+            snprintf(name, sizeof name, "%.80s#%d", device->uuid, place);
+            memcpy(device->uuid, name, sizeof name);
+        }
     }
     json_decref(seen);
     return status;
-}
-
-void devices_number_shared(struct device *devices, int count)
-{
-    char text[DEVICE_IDENTITY], name[sizeof devices->uuid];
-    json_t *seen = json_object(); /* {identity: number of devices} */
-    for (int i = 0; i < count; ++i) {
-        if (!device_is_open(&devices[i]))
-            continue;
-        device_identity(&devices[i], text);
-        const int place = 1 + (int)json_integer_value(json_object_get(seen, text));
-        json_object_set_new_nocheck(seen, text, json_integer(place));
-        if (place == 1)
-            continue;
-        snprintf(name, sizeof name, "%.80s#%d", devices[i].uuid, place);
-        memcpy(devices[i].uuid, name, sizeof name);
-    }
-    json_decref(seen);
 }
 
 enum status devices_check_kinds(const struct device *devices, int count, struct error *error)
@@ -88,13 +70,16 @@ static void log_devices(const struct devices *devices, const char *reasons)
     void *memory = calloc((size_t)devices->ranks, 2 * sizeof(int));
     int *counts = memory_require(devices->comm, memory, "the devices of the ranks");
     int *far = counts + devices->ranks;
-    json_t *seen = json_object();
+    json_t *seen = json_object(); /* {text: index of the first rank with it} */
     for (int i = 0; i < devices->ranks; ++i) {
         const struct device *device = &devices->list[i];
         char text[sizeof device->hostname + sizeof device->model + REASON_TEXT + 2];
         snprintf(text, sizeof text, "%s\n%s\n%s", device->hostname, device->model,
                  reasons + (size_t)i * REASON_TEXT);
-        const int first = first_with(seen, text, i);
+        const json_t *found = json_object_get(seen, text);
+        const int first = found ? (int)json_integer_value(found) : i;
+        if (!found)
+            json_object_set_new_nocheck(seen, text, json_integer(i));
         ++counts[first];
         far[first] += device->cores_far == 1;
     }
@@ -159,7 +144,7 @@ static enum status compare(const struct devices *devices, const struct executor 
     if (!any_open)
         return error_set(error, STATUS_DEVICE, "no rank could open its device; rank 0: %.800s",
                          executor_lost(executor));
-    status = devices_check_distinct(devices->list, devices->ranks, error);
+    status = devices_number_shared(devices->list, devices->ranks, error);
     if (status == STATUS_OK && !devices->manifest->sweep.replicate)
         status = devices_check_kinds(devices->list, devices->ranks, error);
     return status == STATUS_OK ? check_counters(devices, error) : status;
@@ -189,7 +174,6 @@ enum status devices_collect(struct devices *devices, struct executor *executor, 
             memcpy(&devices->list[i], parts + (size_t)i * PART, PART);
         log_devices(devices, reasons);
         status = compare(devices, executor, error);
-        devices_number_shared(devices->list, devices->ranks);
         for (int i = 0; i < devices->ranks; ++i)
             memcpy(parts + (size_t)i * UUID, devices->list[i].uuid, UUID);
     }

@@ -34,13 +34,11 @@ void devices_clear(struct devices *devices);
 
 /* ---- pure functions; they ignore devices that are not open ---- */
 
-/* STATUS_DEVICE if two devices of an exclusive kind are equal (kind, hostname, uuid). */
-enum status devices_check_distinct(const struct device *devices, int count, struct error *error);
-
 /* STATUS_DEVICE if kinds differ: if a CPU and a GPU divided the configurations, the CPU would take
  * and skip rows that only a GPU offers. */
 enum status devices_check_kinds(const struct device *devices, int count, struct error *error);
 
 /* Ranks on one device of a shareable kind count as separate devices: all but the first append "#2",
- * "#3", ... to the UUID. A later job with the same number of ranks gets the same UUIDs. */
-void devices_number_shared(struct device *devices, int count);
+ * "#3", ... to the UUID. A later job with the same number of ranks gets the same UUIDs.
+ * STATUS_DEVICE: the kind is exclusive. */
+enum status devices_number_shared(struct device *devices, int count, struct error *error);

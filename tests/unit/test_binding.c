@@ -96,7 +96,7 @@ TEST(each_rank_takes_a_device)
         {"--gpu-bind=closest, sockets uneven", {"ab", "ab", "ab", "cd"}, "ab-c", 3},
         {"CUDA_VISIBLE_DEVICES=1,0, by index or UUID", {"ba", "ba"}, "ba", 2},
         {"a task that sees all beside one that sees one", {"ab", "a"}, "ba", 2},
-        /* devices_check_distinct reports shared devices. */
+        /* devices_number_shared reports shared devices. */
         {"two tasks on one GPU", {"a", "a"}, "aa", 1},
         {"two MIG slices of one GPU", {"a", "a", "b"}, "aab", 2},
         {"CUDA_VISIBLE_DEVICES=1,9,0: the wrong one hides the last", {"b", "b"}, "bb", 1},

@@ -22,7 +22,7 @@ TEST(a_gpu_with_two_ranks_is_refused)
     struct error error = {""};
     struct device devices[] = {device("cuda", "n1", "GPU-a"), device("cuda", "n1", "GPU-b"),
                                device("cuda", "n1", "GPU-a")};
-    assert_int_equal(devices_check_distinct(devices, 3, &error), STATUS_DEVICE);
+    assert_int_equal(devices_number_shared(devices, 3, &error), STATUS_DEVICE);
     assert_non_null(strstr(error.text, "ranks 0 and 2"));
     assert_non_null(strstr(error.text, "GPU-a"));
     assert_non_null(strstr(error.text, "srun --ntasks-per-node=3 --gpus-per-task=1"));
@@ -35,7 +35,7 @@ TEST(different_devices_are_accepted)
                                device("cuda", "n2", "GPU-a"),     device("cpu", "n1", "cpu-n1-0-1"),
                                device("cpu", "n1", "cpu-n1-0-1"), device("cuda", "n3", "MIG-a"),
                                device("cuda", "n3", "MIG-b")};
-    assert_int_equal(devices_check_distinct(devices, 7, &error), STATUS_OK);
+    assert_int_equal(devices_number_shared(devices, 7, &error), STATUS_OK);
 }
 
 /* The row of the kind decides. binding.h reports ranks on the same cores. */
@@ -45,7 +45,7 @@ TEST(exclusive_kinds_are_not_shared)
         struct error error = {""};
         struct device devices[] = {device(device_kinds[i].name, "n1", "a"),
                                    device(device_kinds[i].name, "n1", "a")};
-        assert_int_equal(devices_check_distinct(devices, 2, &error),
+        assert_int_equal(devices_number_shared(devices, 2, &error),
                          device_kinds[i].exclusive ? STATUS_DEVICE : STATUS_OK);
         if (device_kinds[i].exclusive)
             assert_non_null(strstr(error.text, device_kinds[i].noun));
@@ -58,10 +58,11 @@ TEST(ranks_on_the_same_cores_get_names)
 {
     static const char *const names[] = {"cpu-n1-0-1", "cpu-n1-0-1#2", "cpu-n1-2",
                                         "cpu-n1-0-1", "cpu-n1-0-1#3", ""};
+    struct error error;
     struct device devices[] = {device("cpu", "n1", "cpu-n1-0-1"), device("cpu", "n1", "cpu-n1-0-1"),
                                device("cpu", "n1", "cpu-n1-2"),   device("cpu", "n2", "cpu-n1-0-1"),
                                device("cpu", "n1", "cpu-n1-0-1"), device("cpu", "n1", "")};
-    devices_number_shared(devices, 6);
+    assert_int_equal(devices_number_shared(devices, 6, &error), STATUS_OK);
     for (int i = 0; i < 6; ++i)
         assert_string_equal(devices[i].uuid, names[i]);
 }
@@ -83,7 +84,7 @@ TEST(lost_devices_are_ignored)
     struct error error = {""};
     struct device devices[] = {device("cuda", "n1", ""), device("cuda", "n1", ""),
                                device("cpu", "n2", "cpu-n2-0-1"), device("cuda", "n1", "GPU-a")};
-    assert_int_equal(devices_check_distinct(devices, 4, &error), STATUS_OK);
+    assert_int_equal(devices_number_shared(devices, 4, &error), STATUS_OK);
     assert_int_equal(devices_check_kinds(devices, 3, &error), STATUS_OK);
     assert_int_equal(devices_check_kinds(devices, 4, &error), STATUS_DEVICE);
     assert_non_null(strstr(error.text, "rank 2 on n2 has a cpu device, but rank 3 on n1"));
