@@ -1,6 +1,6 @@
 /* Field tables. A const table describes the members of a struct. From it follow the JSON form
- * (protocol, journal), the NetCDF variables, and their descriptions in docs/file-format.md. A new
- * quantity is a member and a row of the table.
+ * (protocol, journal), the NetCDF variables, and the output of --list variables. A new quantity is
+ * a member and a row of the table.
  *
  * A missing value is NaN, FIELD_MISSING for integers, "" for text. JSON omits missing values;
  * NetCDF has the fill value. Missing is never 0. */

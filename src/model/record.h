@@ -82,8 +82,8 @@ struct record {
     int64_t bimodal;      /* 1: two modes, see stats_two_modes; missing: too few samples */
     /* s, time of one iteration in a CUDA graph of several iterations; missing for cold caches */
     double graph_time;
-    /* s of one iteration, medians over loops in which a caller enqueues iterations and then waits
-     * for the device: host_time until the loop is enqueued, caller_time until the device has
+    /* time of one iteration in s, medians over loops in which a caller enqueues iterations and then
+     * waits for the device: host_time until the loop is enqueued, caller_time until the device has
      * finished. caller_uncertainty is that of stats_uncertainty. */
     double host_time, caller_time, caller_uncertainty;
     /* time of test kernels with the idle profiler in the process, over their time without it;
@@ -99,7 +99,7 @@ struct record {
     /* trace run */
     int64_t launches;           /* kernels in one iteration */
     int64_t launches_in_graphs; /* launches by CUDA graphs; only for programs */
-    double busy_time;           /* s during which at least one kernel ran */
+    double busy_time;           /* s, while at least one kernel ran */
     /* s, from the start of the first kernel to the end of the last, with all kernels enqueued
      * before the start; missing if the device waited for the host */
     double trace_time;

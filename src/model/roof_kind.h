@@ -1,8 +1,8 @@
 /* Kinds of roofs, in one const table for ranks and workers.
  *
  * A new kind is a row in ROOF_LIST, and variants that measure it in the folders of the devices that
- * have it. Only device.c (launch overheads) and worker/gpu/roofs.c depend on individual kinds. This
- * file is C and C++, because kernels/ include it. */
+ * have it. Only device.c (launch overheads) and the roofs.c of worker/cpu and worker/gpu depend on
+ * individual kinds. This file is C and C++, because kernels/ include it. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,8 +12,8 @@
 #include "model/workload.h"
 
 /* clang-format off */
-/* Macros for rows that differ in one word. roof_kind.c defines MEMORY, LATENCY, COMPUTE and
- * PATH. */
+/* Macros for rows that differ in one word. roof_kind.c defines MEMORY, LATENCY, COMPUTE, PATH
+ * and TIME. */
 #define ROOFS_OF_LEVEL(X, LEVEL, text) \
     X(LEVEL##_READ, text " read", MEMORY(LEVEL, READ), "loads") \
     X(LEVEL##_WRITE, text " write", MEMORY(LEVEL, WRITE), "stores") \

@@ -6,21 +6,25 @@
 
 #include "model/workload.h"
 
+/* clang-format off */
 /* A section [program] sets these parameters for each point of its axes:
  *
  *   axes          the point as words NAME=VALUE, "batch=16 mode=eager", sorted by name
  *   command       words to run, with the values of the axes filled in
  *   environment   "NAME=VALUE" sets a variable, a bare NAME inherits it
  *   iterations    number of iterations in one region of the program
- *   model_bytes, model_flops   bytes and FLOPs of one iteration, as numbers; "": modelled_as
- * decides modelled_as   workload whose model gives bytes and FLOPs; an axis with the name of one of
- * the workload's parameters sets this parameter precision     the peak of this precision is the
- * roof; mixed: the counts decide region        a word of program_regions, or "nvtx NAME" replay a
- * word of program_replays ungraphed     how the command without CUDA graphs differs: "INDEX:WORD"
- * replaces the word with this index (from 0), "NAME=VALUE" sets a variable; "": no such command is
- * known
+ *   model_bytes   bytes of one iteration, as a number; "": modelled_as decides
+ *   model_flops   FLOPs of one iteration, as a number; "": modelled_as decides
+ *   modelled_as   workload whose model gives bytes and FLOPs; an axis with the name of one of the
+ *                 workload's parameters sets this parameter
+ *   precision     the peak of this precision is the roof; "mixed": the counts decide
+ *   region        a word of program_regions, or "nvtx NAME"
+ *   replay        a word of program_replays
+ *   ungraphed     how the command without CUDA graphs differs: "INDEX:WORD" replaces the word with
+ *                 this index (from 0), "NAME=VALUE" sets a variable; "": no such command is known
  *
  * axes, command, environment and ungraphed are words as command_line_split takes them. */
+/* clang-format on */
 extern const struct workload program_workload;
 
 /* Largest lengths, in bytes. */

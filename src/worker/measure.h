@@ -1,4 +1,4 @@
-/* Measures one configuration: prepare, verify, warm up, time, measure the energy, trace, count.
+/* Measures one configuration: prepare, verify, warm up, time, trace, measure the energy, count.
  * This file does all steps except counting; batch.h counts several rows together.
  *
  * Timing, trace and counting are separate runs of the same work, because tracing and counting

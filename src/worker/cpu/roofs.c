@@ -237,7 +237,8 @@ static size_t l3_set_find(const struct roofs *roofs, double l2, size_t most)
     size_t found = most;
     if (simd_list(vectors) == 0)
         return most;
-    for (double set = 2.0 * l2; set < (double)most; set *= step) {
+    double set = 2.0 * l2;
+    while (set < (double)most) {
         struct variant variant =
             variant_of_sweep(vectors[0], ROOF_L3_READ, false, (size_t)set, roofs->threads);
         double cost = INFINITY;
@@ -247,6 +248,7 @@ static size_t l3_set_find(const struct roofs *roofs, double l2, size_t most)
         cheapest = fmin(cheapest, cost);
         if (cost <= near * cheapest)
             found = (size_t)set;
+        set *= step;
     }
     return found;
 }
