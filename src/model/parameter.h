@@ -92,15 +92,14 @@ void parameter_format(const struct parameter *parameter, struct value value,
         __VA_ARGS__                                                                                \
     }
 #define WORKLOAD_INTEGER(name, maximum, initial, ...)                                              \
-    WORKLOAD_ROW(name, PARAMETER_INTEGER, false, 1, maximum, NULL, initial, ROLE_NONE, false,      \
+    WORKLOAD_ROW(name, PARAMETER_INTEGER, false, 1, maximum, NULL, initial, ROLE_NONE,             \
                  .help = __VA_ARGS__)
 #define WORKLOAD_PIXELS(name, kind, minimum, initial, ...)                                         \
-    WORKLOAD_ROW(name, kind, false, minimum, 1024, NULL, initial, ROLE_NONE, false,                \
-                 .help = __VA_ARGS__)
+    WORKLOAD_ROW(name, kind, false, minimum, 1024, NULL, initial, ROLE_NONE, .help = __VA_ARGS__)
 #define WORKLOAD_WORDS(name, words, initial, role, ...)                                            \
-    WORKLOAD_ROW(name, PARAMETER_WORD, true, 0, 0, words, initial, role, false, .help = __VA_ARGS__)
+    WORKLOAD_ROW(name, PARAMETER_WORD, true, 0, 0, words, initial, role, .help = __VA_ARGS__)
 #define WORKLOAD_FREE_TEXT(name, maximum, initial, ...)                                            \
-    WORKLOAD_ROW(name, PARAMETER_TEXT, true, 0, maximum, NULL, initial, ROLE_NONE, false,          \
+    WORKLOAD_ROW(name, PARAMETER_TEXT, true, 0, maximum, NULL, initial, ROLE_NONE,                 \
                  .help = __VA_ARGS__)
 #define WORKLOAD_SERIES(name, words, initial, ...)                                                 \
     WORKLOAD_WORDS(name, words, initial, ROLE_NONE, __VA_ARGS__)
@@ -108,13 +107,9 @@ void parameter_format(const struct parameter *parameter, struct value value,
 #define WORKLOAD_LATER_INTEGER(name, minimum, maximum, initial, ...)                               \
     WORKLOAD_ROW(name, PARAMETER_INTEGER, false, minimum, maximum, NULL, initial, ROLE_NONE, true, \
                  .help = __VA_ARGS__)
-#define WORKLOAD_LATER_WORDS(name, words, initial, role, ...)                                      \
-    WORKLOAD_ROW(name, PARAMETER_WORD, true, 0, 0, words, initial, role, true, .help = __VA_ARGS__)
-#define WORKLOAD_LATER_TEXT(name, maximum, initial, ...)                                           \
-    WORKLOAD_ROW(name, PARAMETER_TEXT, true, 0, maximum, NULL, initial, ROLE_NONE, true,           \
-                 .help = __VA_ARGS__)
-#define WORKLOAD_LATER_SERIES(name, words, initial, ...)                                           \
-    WORKLOAD_LATER_WORDS(name, words, initial, ROLE_NONE, __VA_ARGS__)
+#define WORKLOAD_LATER_WORDS(...)  WORKLOAD_WORDS(__VA_ARGS__, .later = true)
+#define WORKLOAD_LATER_TEXT(...)   WORKLOAD_FREE_TEXT(__VA_ARGS__, .later = true)
+#define WORKLOAD_LATER_SERIES(...) WORKLOAD_SERIES(__VA_ARGS__, .later = true)
 #define WORKLOAD_LAUNCH                                                                            \
     WORKLOAD_LATER_WORDS("launch", workload_launches, "stream", ROLE_LAUNCH,                       \
                          "of the kernels: one by one, or all replayed from a CUDA graph")
