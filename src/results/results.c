@@ -372,16 +372,22 @@ enum status results_attach(struct results *results, const char *journal, int fd,
     return owner->journal ? STATUS_OK : no_memory(error);
 }
 
-static enum status entry_decode(struct json_text entry, struct record *record, struct error *error)
+/* Sets the configuration without a workload if this version does not know the text. */
+static void config_read(const char *text, struct config *config)
 {
     struct error unknown;
+    if (config_parse(text, config, &unknown) != STATUS_OK)
+        config->workload = NULL;
+}
+
+static enum status entry_decode(struct json_text entry, struct record *record, struct error *error)
+{
     TRY(record_decode(entry, record, error));
     if (record_check(record, error)) {
         record_clear(record);
         return STATUS_SYSTEM;
     }
-    if (config_parse(record->configuration, &record->config, &unknown) != STATUS_OK)
-        record->config.workload = NULL;
+    config_read(record->configuration, &record->config);
     return STATUS_OK;
 }
 
@@ -461,14 +467,6 @@ static int compare_rows(const void *a, const void *b)
     return order ? order : strverscmp(x->device_key, y->device_key);
 }
 
-/* Sets the configuration of a row, without a workload if this version does not know it. */
-static void row_config(const struct row *row, struct config *config)
-{
-    struct error unknown;
-    if (config_parse(row->configuration, config, &unknown) != STATUS_OK)
-        config->workload = NULL;
-}
-
 /* Names all rows. A name has the parameters that differ among the first row_count rows. */
 static enum status rows_name(struct results *results, struct error *error)
 {
@@ -476,13 +474,13 @@ static enum status rows_name(struct results *results, struct error *error)
     struct config config;
     bool made = naming;
     for (size_t i = 0; made && i < results->row_count; ++i) {
-        row_config(&results->rows[i], &config);
+        config_read(results->rows[i].configuration, &config);
         made = naming_add(naming, results->rows[i].label, results->rows[i].listed, &config);
     }
     for (size_t i = 0; made && i < results->row_count + results->unplanned; ++i) {
         struct row *row = &results->rows[i];
         char name[WORKLOAD_TEXT];
-        row_config(row, &config);
+        config_read(row->configuration, &config);
         bool named = naming_format(naming, row->label, row->listed, &config, name);
         free(row->name);
         row->name = strdup(named ? name : row->configuration);

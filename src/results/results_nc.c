@@ -183,9 +183,10 @@ static void time_format(double time, char text[32])
 }
 
 /* Prints one line for each session, the latest session last. */
-static void history_print(const struct results *results, FILE *stream)
+static void history_print(const struct results *results, size_t unused, FILE *stream)
 {
     char start[32];
+    (void)unused;
     for (size_t i = 0; i < results->session_count; ++i) {
         const struct session *session = &results->sessions[i];
         time_format(session->start_time, start);
@@ -211,18 +212,9 @@ static void device_names_print(const struct results *results, size_t offset, FIL
     }
 }
 
-static void models_print(const struct results *results, FILE *stream)
-{
-    device_names_print(results, offsetof(struct device, model), stream);
-}
-
-static void hosts_print(const struct results *results, FILE *stream)
-{
-    device_names_print(results, offsetof(struct device, hostname), stream);
-}
-
 static void text_write(struct dataset *set, const struct results *results, const char *attribute,
-                       void (*print)(const struct results *results, FILE *stream))
+                       void (*print)(const struct results *results, size_t offset, FILE *stream),
+                       size_t offset)
 {
     char *text = NULL;
     size_t size = 0;
@@ -230,7 +222,7 @@ static void text_write(struct dataset *set, const struct results *results, const
     set->no_memory = set->no_memory || !stream;
     if (!stream)
         return;
-    print(results, stream);
+    print(results, offset, stream);
     fclose(stream);
     dataset_attribute(set, NC_GLOBAL, attribute, text);
     free(text);
@@ -301,9 +293,9 @@ static void globals_write(struct dataset *set, const struct results *results)
     dataset_attribute_integer(set, "format_version", RESULTS_NC_VERSION);
     dataset_attribute_integer(set, "rounds",
                               set->lengths[DIM_ROUND] ? (int)set->lengths[DIM_ROUND] : 1);
-    text_write(set, results, "instrument", models_print);
-    text_write(set, results, "platform", hosts_print);
-    text_write(set, results, "history", history_print);
+    text_write(set, results, "instrument", device_names_print, offsetof(struct device, model));
+    text_write(set, results, "platform", device_names_print, offsetof(struct device, hostname));
+    text_write(set, results, "history", history_print, 0);
     coverage_write(set, results);
 }
 
