@@ -77,7 +77,8 @@ assert all("cell=relu" in t and "backward" in t for t in text[deep]), text[deep]
 stream = {t: i for i, t in enumerate(text) if "launch=graph" not in t}
 for i in numpy.flatnonzero(status == "0"):
     assert data.verify_error[i] >= 0, text[i]
-    assert str(data.output_hash[i].values) != "varies", text[i]  # samples share the forward pass of a backward one
+    one = "layers=1" in text[i] and "directions=1" in text[i]  # samples share the forward pass of a backward one
+    assert str(data.output_hash[i].values) != "varies" or not one, text[i]
     name, identity = str(data.algorithm[i].values), str(data.algorithm_id[i].values)
     assert len(identity) == 16 and ": " in name, (text[i], name, identity)
     assert data.launches[i] >= 1, text[i]

@@ -43,7 +43,7 @@ struct binding {
     cudnnRNNDescriptor_t rnn;
     void *w, *dw, *workspace, *reserve; /* on the device; dw in a backward pass only */
     size_t w_bytes, workspace_bytes, reserve_bytes;
-    void *kept; /* memory for the reserve space after the forward pass; NULL: memory is short */
+    void *kept; /* memory for the reserve space after the forward pass; NULL: not copied */
     bool is_kept;
     struct segment *segments; /* ascending; owned */
     size_t segment_count;
@@ -246,7 +246,9 @@ static enum status binding_build(struct gpu *gpu, const struct lstm_work *l,
                        error));
     TRY(arena_allocate(gpu->arena, (double)b->reserve_bytes, "the reserve space", &b->reserve,
                        error));
-    if (backward && arena_available(gpu->arena, &available, &unknown) == STATUS_OK &&
+    /* Only measured for one layer in one direction: bits of a GRU of two layers varied. */
+    if (backward && s->layers * s->directions == 1 &&
+        arena_available(gpu->arena, &available, &unknown) == STATUS_OK &&
         available >= spare * (double)b->reserve_bytes)
         TRY(arena_allocate(gpu->arena, (double)b->reserve_bytes, "the reserve space's copy",
                            &b->kept, error));
