@@ -122,7 +122,7 @@ def program_page(text):
 
 
 def table_page(lines):
-    """Converts a table: the first cell of each row, and the other cells below it."""
+    """Converts a table: the first cell of each row becomes a term, and the other cells become the text below it."""
     cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
     head, _, *rows = cells
     found = []

@@ -3,7 +3,7 @@
 # One rank per GPU on all nodes. Edit the two places marked EDIT.
 # Tested only with a script in place of flux. Not tested: Flux itself.
 
-# EDIT 1: the machine and the time. gpus is the number of GPUs of a node; `limit` (minutes) ends before -t.
+# EDIT 1: the machine and the time. gpus is the number of GPUs of a node; `limit` (minutes) is --time-limit minus two.
 #flux: --nodes=2
 #flux: --exclusive
 #flux: --time-limit=60m

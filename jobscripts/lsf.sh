@@ -10,7 +10,7 @@
 #BSUB -gpu "num=4:j_exclusive=yes"
 #BSUB -W 60
 limit=57
-# If your centre requires them (one # less):
+# If your centre requires these lines, remove one # from each:
 ##BSUB -P PROJECT
 ##BSUB -q QUEUE
 ##BSUB -N

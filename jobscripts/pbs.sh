@@ -8,7 +8,7 @@
 #PBS -l place=scatter:excl
 #PBS -l walltime=01:00:00
 limit=57
-# If your centre requires them (one # less):
+# If your centre requires these lines, remove one # from each:
 ##PBS -A PROJECT
 ##PBS -q QUEUE
 ##PBS -m ae

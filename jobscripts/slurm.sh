@@ -10,7 +10,7 @@
 #SBATCH --ntasks-per-node=4
 #SBATCH --exclusive
 #SBATCH --time=01:00:00
-# If your centre requires them (one # less):
+# If your centre requires these lines, remove one # from each:
 ##SBATCH --account=PROJECT
 ##SBATCH --partition=NAME
 ##SBATCH --mail-type=END,FAIL

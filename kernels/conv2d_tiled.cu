@@ -86,9 +86,10 @@ template <typename T, typename tile> struct slices {
     const T *x[m / apart]; /* first pixel of each row's patch; it may lie in the padding */
     int top[m / apart], left[m / apart]; /* row and column of the patch's first pixel */
     const T *w;                          /* the thread's piece of its first row of w */
-    int filters;                    /* number of rows from the thread's first to the group's last */
-    int deep, channel, down, right; /* depth and channel of the piece; place of its tap, pixel */
-    uint32_t to;                    /* the piece's offset in a slice, byte */
+    int filters;       /* number of rows from the thread's first to the group's last */
+    int deep, channel; /* depth and channel of the piece */
+    int down, right;   /* pixels from the patch's first pixel to the piece's tap */
+    uint32_t to;       /* the piece's offset in a slice, byte */
 
     __device__ slices(const T *all_x, const T *all_w, const patched &g, const tile_place &place)
     {

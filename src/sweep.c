@@ -85,7 +85,7 @@ static const double margin = 1.25;
 
 /* s; time for rank 0 to read or write journal and file of any size, perhaps over a slow network. */
 static const int long_patience = 600;
-/* s; longest time between two collective calls of a rank without long work between them. */
+/* s; longest time from a rank's collective call to its next one, if no long work lies between. */
 static const int short_patience = 60;
 
 /* Returns the time in s that this rank waits. Rank 0 waits for less time, so it reports first. */

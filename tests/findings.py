@@ -335,7 +335,7 @@ This page tests claims of three texts on an H200, with cuDNN 9.14:
 - A finding holds in part if some of its series, rows or parts refute it. A part is unclear if it differs by less than
   the null set, and a finding cannot be told if most parts are unclear.
 
-A null set differs though nothing changed. A difference counts beyond 95 % of its null set:
+A null set has ratios of values that should be equal. A difference counts if it exceeds 95 % of its null set:
 
 {nulls}
 

@@ -123,7 +123,7 @@ def batch_forward(f):
 @finding("IV-A.1, forward", ALL, "bytes", "in PyTorch more than 1.2 times; elsewhere other than 1.6 to 2.4",
          lambda c: c.put("bytes_counted", CONV2D, 1e9).put("bytes_written", CONV2D, 0.0))  # fmt: skip
 def bytes_by_precision(f):
-    """From half to single precision twice the data is moved; in PyTorch it stays the same."""
+    """From half to single precision the bytes double; in PyTorch they stay the same."""
     table, grown = f.conv2d[f.conv2d.counted & (f.conv2d["pass"] == "forward")], {}
     for names, r in table.groupby(["framework", *SHAPE, "series"]):
         half, single = (r[r.precision == word].bytes for word in ("fp16", "fp32"))

@@ -202,7 +202,7 @@ longer, *limiter* the limit of the measured time ([method.md](method.md)).
   exponential. cuDNN's ReLU also scales each element, which is 2 FLOPs.
 - Part of the result is still in L2 at the end. Counters at device memory miss that part.
 - `linear-1`: the tiles of cuBLASLt's kernel have room for eight samples and hold one. The counters see all eight.
-- `norm`: the counters also see sums across threads, differences that are made twice, quotients and roots.
+- `norm`: the counters also see sums across threads, x - mean for the second time, quotients and roots.
 
 ## The linear layer by batch
 

@@ -78,7 +78,7 @@ class Tidy:
         self.build = build
         self.passed = build / "lint-tidy"
         self.passed.mkdir(exist_ok=True)
-        # GCC's own headers, such as omp.h, after clang's.
+        # Searches GCC's own headers, such as omp.h, after clang's headers.
         headers = output(["gcc", "-print-file-name=include"]).strip()
         self.command = [program, "-p", str(build), "--quiet", f"--extra-arg=-idirafter{headers}"]
         self.command += ["--extra-arg=-Wno-unknown-warning-option", f"--extra-arg=-include{KNOWN}"]

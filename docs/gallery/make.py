@@ -39,8 +39,8 @@ PLANE = f"{PAPER} --labels conv2d-filters --where pass=forward layout=nhwc cache
 PAGE = """# Gallery
 
 `docs/gallery/make.py` draws these figures. Figures 1 to 10 have the axes, lines, boxes and passes of the paper's
-figures ([findings](../findings.md) tests its claims), with flushed caches. Bytes are those of device memory, without
-results that stay in L2.
+figures, and rows with cold caches. [Findings](../findings.md) tests the paper's claims. Bytes are those of device
+memory, without results that stay in L2.
 
 {table}
 """
@@ -183,7 +183,7 @@ def numbers(arguments):
 
 
 def beside():
-    """Returns the paper's figures beside those here, as text and table."""
+    """Returns a text and a table that compare the paper's results with the results here."""
     own = {name: arguments for name, _, arguments in FIGURES}
     data = roofsweep_post.load(FRAMEWORKS)
     (width, peak), _ = planes.balance_of(figures.scene(data))

@@ -1,8 +1,9 @@
 """Computes and judges the deviation of each device from the other devices of its model, or from itself in an earlier
 file.
 
-The reference is the median of the model's devices, or the faster one of two. A device is slow if it is slower than the
-reference by more than the expected spread. Noise of the judged device does not widen this spread. It is the largest of
+The reference is the median of the model's devices; if there are two, it is the faster one. A device is slow if it is
+slower than the reference by more than the expected spread. Noise of the judged device does not widen this spread. It is
+the largest of
 
 - the limit of this kind of value (column `least`, or `between` if devices are compared with each other; default: the
   threshold),

@@ -18,9 +18,9 @@ enum { AMENDMENTS_MAX = 32 };
 struct amendment {
     /* "KEY=VALUE" or "SECTION.KEY=VALUE", where SECTION is sweep, measure, peaks or a label.
      * Sections of one label get the key if their workload may have it.
-     * Without SECTION the key goes to each workload section that may have it, and to the section of
-     * settings that has it; a section of settings is added if no other section has taken the key.
-     */
+     * Without SECTION the key goes to each workload section that may have it, and to [sweep],
+     * [measure] or [peaks] if the key is one of its settings. If the manifest lacks that section
+     * and no other section has taken the key, the section is added. */
     const char *sets[AMENDMENTS_MAX];
     size_t set_count;
     const char *onlys[AMENDMENTS_MAX]; /* labels of workload sections to keep; none: all */

@@ -164,8 +164,7 @@ bool config_replayed(const struct config *config)
 enum precision config_precision(const struct config *config)
 {
     const char *word = config_word(config, ROLE_PRECISION);
-    int i =
-        word ? words_find(workload_precisions_low, word) : -1; /* "mixed" is no single precision */
+    int i = word ? words_find(workload_precisions_low, word) : -1; /* the list lacks "mixed" */
     return i < 0 ? PRECISION_COUNT : (enum precision)i;
 }
 

@@ -22,7 +22,7 @@ struct binding binding_create(MPI_Comm comm, const struct visible *visible);
 
 /* Sets device and devices of a rank, from the visible devices of all ranks of its node. Ranks that
  * see fewer devices choose first, each the first free device. A rank that sees a single device
- * takes it in any case. Without addresses the rank's number decides. */
+ * takes it in any case. If the PCI addresses are unknown, the rank's number decides. */
 struct binding binding_choose(const struct visible *visible, int ranks, int rank);
 
 /* Reduces *cpus to the cores in `near`, unless `near` is empty. False: *cpus has no core near the

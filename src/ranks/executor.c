@@ -19,8 +19,8 @@
 
 /* Number of workers in a row that may fail to open the device. */
 static const int open_tries_max = 3;
-/* Times in units of open_timeout: latest start of another worker after the first; the two requests
- * of a worker. */
+/* Limits for opening a device, in units of open_timeout. Another worker may start until open_span
+ * after the first one. The two requests of a worker may take open_requests. */
 static const double open_span = 1.5, open_requests = 2;
 /* s; limit of a request for the health. Rank 0 waits longer for a rank's end. */
 static const double health_timeout = 4;

@@ -10,7 +10,7 @@
 
 enum {
     LIMIT = 60, /* s; limit of a collective call right after all ranks have met, and of NCCL */
-    SLOTS = LINK_PAIR * LINK_ROUNDS + LINK_OPERATIONS * LINK_SIZES /* most links of a rank */
+    SLOTS = LINK_PAIR * LINK_ROUNDS + LINK_OPERATIONS * LINK_SIZES /* links of a rank, at most */
 };
 
 /* A rank among those of a communicator. On the heap, as struct node of node_roofs.c. */
@@ -199,8 +199,8 @@ static void measure_copies(struct links *links, MPI_Comm node)
     worker_process_destroy(process);
 }
 
-/* Passes the links of this group to the executor of the node's first rank, with the greatest times
- * of the node. rounds: 0: the group is this node. */
+/* Passes the links that this group has measured, with the greatest times of the node, to the
+ * executor of the node's first rank. `rounds` as in measure_group. */
 static enum status add_found(struct links *links, MPI_Comm node, int rounds, struct error *error)
 {
     double times[2][SLOTS] = {{0}};

@@ -22,7 +22,7 @@ static const int call_timeout =
     60; /* s; limit of a collective call right after all ranks have met */
 /* limit in units of the timeout; tuning tries many variants of all roofs */
 static const double tune_timeouts = 3;
-enum { LOSSES_MAX = 3 }; /* lost workers before the device gets no more roofs */
+enum { LOSSES_MAX = 3 }; /* number of lost workers after which a device gets no more roofs */
 
 /* A rank within its node. On the heap, because MPI still writes to an abandoned collective call
  * when the last rank arrives. */

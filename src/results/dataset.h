@@ -36,7 +36,7 @@ enum dimension {
 struct column {
     struct field field; /* field.name is owned and is the name of the variable */
     int variable;       /* netCDF's id; -1: the file lacks the variable */
-    int group;          /* the caller's number; dataset_put writes all columns of a group */
+    int group;          /* number that the caller chooses; dataset_put writes one group */
 };
 
 struct dataset {

@@ -619,9 +619,9 @@ static void kernel_add(const struct kernel *kernel, struct division by,
             parts[stalls[i].part] += (active - issuing) * kernel->activity[i] / waits;
 }
 
-/* Divides the time in which regions of a CPU run. The record's shares refer to the mean time, which
- * is longer than the median: the difference is taken first from the time off the processor, then
- * from the idle time. An unknown wait counts as 0. */
+/* Divides `busy`, the time in which a CPU runs parallel regions, into parts. The record's shares
+ * refer to the mean time, which is longer than the median: the difference is taken first from the
+ * time off the processor, then from the idle time. An unknown wait counts as 0. */
 static void threads_add(const struct record *record, double busy, double roof,
                         double parts[TIME_PART_COUNT])
 {

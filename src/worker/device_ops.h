@@ -101,8 +101,8 @@ struct device_ops {
     enum status (*keep_busy)(struct device_state *state, int kind, bool (*more)(void *argument),
                              void *argument, struct error *error);
 
-    /* Measures links into *links, or makes an id (LINK_ID bytes). Must be the first function that
-     * the process calls. NULL: no links. */
+    /* Measures links into *links, or makes the id of a communicator (LINK_ID bytes) if `order` has
+     * members but no id. Must be the first function that the process calls. NULL: no links. */
     enum status (*measure_links)(const struct link_order *order, struct link_list *links, char *id,
                                  struct error *error);
 

@@ -186,8 +186,8 @@ class Journal:
         return []
 
     def rows(self):
-        """Returns (hash, uuid of the device, whether the row was measured) for each row. Does not check checksums, as
-        --gather does."""
+        """Returns (hash, uuid of the device, whether the row was measured) for each row. Does not check
+        checksums, although --gather does."""
         uuids = {device["key"]: device["uuid"] for device in self.entries("device")}
         records = self.entries("record")
         return [(one["config_hash"], uuids[one["device_key"]], one["status"] == "measured") for one in records]

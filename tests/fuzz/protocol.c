@@ -1,5 +1,6 @@
 /* Reads any bytes as a line between rank and worker: the result is an error with a reason, or a
- * message that is unchanged after writing and reading. Records go on to results and table. */
+ * message that is unchanged after writing and reading. Records are then added to results, and the
+ * table is printed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

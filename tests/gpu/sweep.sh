@@ -77,8 +77,8 @@ assert (good.gap_time >= 0).all()
 records = [line["entry"] for line in map(json.loads, open(JOURNAL)) if line["kind"] == "record"]
 records = [record for record in records if record["status"] == "measured"]
 assert all(record["host_time"] > 0 for record in records)
-# The time of a caller is at least the times of host and device. LSTMs are an exception: their kernels can take longer
-# if they are enqueued ahead (docs/measurements.md, "Queued launches after a backward pass").
+# The time of a caller is at least the longer one of the times of host and device. LSTMs are an exception: their
+# kernels can take longer if they are enqueued ahead (docs/measurements.md, "Queued launches after a backward pass").
 for record in records:
     least = 0.8 if record["configuration"].startswith("lstm") else 0.9
     slower = max(record["host_time"], record["time_median"] - record["timer_overhead"] / record["sample_iterations"])

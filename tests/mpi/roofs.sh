@@ -40,8 +40,8 @@ for device in 0, 1:
     peak = data.device_peak_bandwidth[device, list(data.memory_level.values).index("l1")]
     best = max(row.device_roof_bandwidth for name, row in together.items() if name.startswith("l1"))
     assert peak == best, (peak, best)
-# Together, no device begins a roof before both devices have begun the previous one. Alone, one device measures after
-# the other.
+# In roofs measured together, no device begins a roof before both devices have begun the previous one. In roofs measured
+# alone, one device measures after the other.
 rounds = sorted([float(of(device, 1)[name].device_roof_start_time) for device in (0, 1)] for name in wanted)
 assert all(max(one) < min(then) for one, then in zip(rounds, rounds[1:])), rounds
 spans = [[row.device_roof_start_time for row in of(device, 0).values()] for device in (0, 1)]

@@ -34,8 +34,8 @@ done
 some sweep.nc 1 39
 before=$(count)
 
-# The end of the batch job comes before --time-limit. On a busy machine the estimated times of rows may be so long that
-# no row begins (status 3).
+# The end of the batch job is earlier than --time-limit, so it is the limit. On a busy machine the estimated times of
+# rows may be so long that no row begins (status 3).
 for seconds in 4 8 16 32 64 128; do
     began=$(date +%s)
     status=0

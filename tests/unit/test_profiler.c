@@ -480,7 +480,7 @@ BENCH_TEST(work_that_fails_leaves_nothing_attached)
     assert_attached(COUNTERS);
 }
 
-/* After that no function of CUPTI is called until the end. */
+/* Once the device is lost, no function of CUPTI is called before the test ends. */
 BENCH_TEST(a_lost_device_is_reported)
 {
     static const struct {

@@ -12,7 +12,7 @@
 static const struct arithmetic exact = {53, 53, 53};
 
 /* x = 1 2 3 / 4 5 6 / 7 8 9, w = 1 2 / 3 4 (no flip): y = 1*1 + 2*2 + 4*3 + 5*4 = 37, ... With
- * padding 1 and stride 2 the kernel sees 1 | 2 3 / 4 | 5 6, 7 | 8 9 and zeros around. */
+ * padding 1 and stride 2 the kernel sees 0 0 / 0 1, then 0 0 / 2 3, 0 4 / 0 7 and 5 6 / 8 9. */
 TEST(conv2d_by_hand)
 {
     static const struct {

@@ -106,9 +106,10 @@ static enum status computed_read(struct device_state *state, struct work *work, 
     const int64_t most = 65536 * (workload == &matmul_workload ? 16 : 1); /* enough for all rows */
     double *x = filled(&computed->config, TENSOR_INPUT, most);
     double *w = filled(&computed->config, TENSOR_WEIGHT, most);
+    /* The last branch is for conv2d_workload and its copies. */
     double *y = workload == &lstm_workload     ? lstm_results(computed, x, w)
                 : workload == &matmul_workload ? matmul_results(computed, x, w)
-                                               : conv2d_results(computed, x, w); /* or a copy */
+                                               : conv2d_results(computed, x, w);
     assert_int_equal(tensor, TENSOR_OUTPUT);
     for (int64_t i = 0; i < count; ++i) {
         bool skipped = computed->tile_skipped && offsets[i] / 8 % 8 == 7;

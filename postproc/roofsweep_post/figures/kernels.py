@@ -18,7 +18,7 @@ CORNERS = 1.4  # width over root of the area, for the widest symbol, a diamond
 
 
 def located(scene):
-    """Returns (kernels that have FLOPs, and bytes at the scene's memory level; kernels without FLOPs)."""
+    """Returns (kernels with FLOPs, kernels without FLOPs). All have bytes at the scene's memory level."""
     level = scene.level if scene.level not in ("row", "all") else "dram"
     table, name = kernel_rows(scene), f"kernel_bytes_counted_{level}"
     if not table["kernel_flops_counted"].notna().any():

@@ -84,7 +84,8 @@ static struct cost pool_cost(const struct config *config)
     struct pool s = pool_from(config);
     double element = (double)precision_info[s.precision].bytes;
     double images = (double)s.batch * (double)s.channels;
-    /* Not integers: sizes that no device has would overflow int64_t; their cost refuses them. */
+    /* Numbers of elements are double, because large sizes that are refused later, by their
+     * cost, would overflow int64_t. */
     double y = images * (double)s.out_height * (double)s.out_width;
     double x = images * (double)s.height * (double)s.width;
     double met =

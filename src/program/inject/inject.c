@@ -71,7 +71,7 @@ static struct injection {
     CUptiResult watching;        /* CUPTI's answer to the subscription */
     struct counters *counters;   /* CUPTI may use them until counting_stop */
     bool counting;               /* counters are started, and passes are left */
-    struct counters_order order; /* the order with which `counters` were started */
+    struct counters_order order; /* request with which `counters` were started */
     CUcontext context;           /* the counters count the GPU of this context */
     bool tried;                  /* the process has tried to start the counters */
     bool counted;                /* counting of a region has begun */

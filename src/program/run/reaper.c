@@ -32,8 +32,8 @@ static const double patience = 5, patience_alone = 600;
 enum { PIDFD_OPEN = 434 };
 
 /* Turns the child into the command. The kernel kills the command when the reaper dies (PDEATHSIG).
- * It kills the command's group when the worker dies, which closes REAPER_LIFE (O_ASYNC), even if
- * the reaper is stopped. */
+ * REAPER_LIFE closes when the worker dies. The kernel then sends SIGKILL to the command's group
+ * (O_ASYNC, F_SETSIG), even if the reaper is stopped. */
 static _Noreturn void become(const char *folder, char **words, pid_t reaper)
 {
     struct pollfd life = {.fd = REAPER_LIFE, .events = POLLIN};

@@ -113,8 +113,8 @@ enum status injected_record_trace(struct injected *traced, int64_t iterations,
 void injected_record_counts(const struct injected *counted, struct injected *traced,
                             int64_t iterations, struct record *record);
 
-/* Records the activities of each kernel, which are means over its launches. Without activities of
- * all launches the outcome of a counted row becomes COUNTED_WITHOUT_CAUSES. */
+/* Records the activities of each kernel, which are means over its launches. If some launch
+ * lacks activities, the outcome of a counted row becomes COUNTED_WITHOUT_CAUSES. */
 void injected_record_causes(const struct injected *causes, struct injected *traced,
                             struct record *record);
 

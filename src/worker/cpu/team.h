@@ -17,8 +17,9 @@ struct device_state {
 /* Binds each thread of the team to its core; also undoes team_unbind_caller. STATUS_DEVICE if
  * OpenMP makes another number of threads, or one cannot be bound. */
 enum status team_bind(const struct topology *topology, struct error *error);
-/* Lets the calling thread run on all cores. Needed around a library with smaller regions: libgomp
- * ends the threads that a smaller region does not need, and new ones inherit the caller's cores. */
+/* Lets the calling thread run on all cores. Call it before a library opens parallel regions with
+ * fewer threads than the team: libgomp ends the threads that such a region does not need, and
+ * threads that it starts later inherit the caller's cores. */
 void team_unbind_caller(const struct topology *topology);
 /* Restores the affinity that the process had, for all threads. */
 void team_unbind(const struct topology *topology);

@@ -3,8 +3,8 @@
  * A trace runs one iteration behind a blocking kernel and puts the kernels into the record.
  * Counting takes several traced rows at once: one collection for the rows as a whole; with
  * `kernels` another one, in which each launch is a range; with `causes` a third for the activities
- * of each launch. A row that replays a graph is counted as the same work in the stream, if its
- * kernels are the same.
+ * of each launch. If a row replays a graph, its work is counted without the graph, in the
+ * stream, provided that both run the same kernels.
  *
  * A failed trace or count leaves values missing, and record->error or record->counters says why. A
  * collection by kernel that fails for several rows is repeated row by row.
@@ -90,7 +90,7 @@ static enum status known_times(void *argument, double times[PROFILER_TIMES], str
 
 /* ---- trial of the counters ---- */
 
-/* Allocates the flush's memory while enough is free. */
+/* Allocates the flush's memory before rows take memory. */
 static enum status trial_reserve(void *argument, struct error *error)
 {
     struct gpu *gpu = argument;

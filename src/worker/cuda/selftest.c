@@ -177,7 +177,8 @@ static void flops_list(struct selftest *test, const struct known_kernel *kernels
                           .repeat = iterations,
                           .blocks = blocks,
                           .launch = flops_launch,
-                          /* Vector FLOPs are checked together with the tensor pipe's moves. */
+                          /* Other kernels must have no tensor FLOPs of fp16, although the
+                           * tensor pipe may load constants for them (HFMA2.MMA). */
                           .tensor = quantity_tensor(kernel->quantity) ? kernel->quantity
                                                                       : QUANTITY_TENSOR_FP16,
                           .expected = {{kernel->quantity, kernel->flops * iterations * blocks,
@@ -242,7 +243,8 @@ static const struct pattern {
 /* L2 itself adds the operands; no multiprocessor counts FLOPs. */
 static const struct pattern atomic = {PATTERN_ATOMIC, 0, 1, 0};
 
-/* Adds an item that reads, writes (byte) and computes (fp32 FLOPs) this much; 0 is not checked. In
+/* Adds an item with its expected counts: `read` and `written` (byte), `flops` (fp32 FLOPs). A count
+ * of 0 is not checked. In
  * device memory the counts include the flush, which also writes back everything that the item
  * wrote. */
 static void movement_add(struct items *items, struct item item, double read, double written,

@@ -137,8 +137,8 @@ static bool fills_queue(const struct pace *pace, int iterations)
     return pace->launches * iterations > queue_launches;
 }
 
-/* Limit of the blocking kernel if a sample fills the queue, s: the time to fill it. `host_time`:
- * the host's time for an iteration, s. */
+/* Returns the time in which the host fills the queue, s. It limits the blocking kernel if a sample
+ * does not fit into the queue. `host_time`: the host's time for an iteration, s. */
 static double head_start(const struct pace *pace, double host_time)
 {
     return host_time * queue_launches / pace->launches;

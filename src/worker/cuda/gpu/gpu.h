@@ -67,4 +67,4 @@ enum status gpu_list(int *count, struct visible_gpu gpus[VISIBLE_MAX], struct er
 /* Makes GPU `index` the current one, opens it, and describes it in *device (all but roofs, counters
  * and key). The caller closes *gpu after a failure, too. */
 enum status gpu_open(int index, struct gpu *gpu, struct device *device, struct error *error);
-void gpu_close(struct gpu *gpu); /* takes a struct that is all zeros */
+void gpu_close(struct gpu *gpu); /* also takes a struct that is all zeros */

@@ -24,12 +24,13 @@ enum { UNSIGNED_INT = 1 };               /* nvmlValueType_t */
 enum { NO_PERMISSION = 4 };              /* nvmlReturn_t; a cgroup hides the GPU, also from CUDA */
 enum { INSUFFICIENT_SIZE = 7 };          /* nvmlReturn_t; the call still sets the count */
 enum { MEMORY_TEMPERATURE = 82 };        /* NVML's id of a field */
-enum { BANKS_NONE = 4, BANKS }; /* nvmlRowRemapperHistogramValues_t: NONE has no spare rows */
+/* nvmlRowRemapperHistogramValues_t; BANKS_NONE: banks without spare rows */
+enum { BANKS_NONE = 4, BANKS };
 enum { VIOLATION_TIME /* ns */ = 1, VIOLATION }; /* nvmlViolationTime_t */
 enum { EVENT_XID = 8 };
 /* Clock event reasons that slow the GPU down: power cap, hardware slowdown, heat (driver and
- * hardware), power brake. Lower clocks of idle GPUs, by a user's setting
- * or by synchronised boards do not count. */
+ * hardware), power brake. Three other reasons do not count: the GPU is idle, a user has set the
+ * clock, or boards are synchronised. */
 enum { THROTTLED = 0x04 | 0x08 | 0x20 | 0x40 | 0x80 };
 
 union nvml_value {

@@ -664,8 +664,9 @@ static bool any_missing(const struct counters *counters, const struct collection
     return false;
 }
 
-/* Counts all tensors requested since CUPTI was attached, so that collections with different tensors
- * need not attach it each time. Repeats a collection that lacks values with CUPTI attached again.
+/* Counts all tensor quantities requested since CUPTI was attached, so that collections with
+ * different ones need not attach it each time. Repeats a collection that lacks values with CUPTI
+ * attached again.
  */
 enum status counters_collect(struct counters *counters, unsigned tensors,
                              const struct profiled_work *works, size_t count,

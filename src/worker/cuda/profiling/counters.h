@@ -48,13 +48,14 @@ enum status counters_collect(struct counters *counters, unsigned tensors,
                              const size_t *launches, size_t room, double (*values)[QUANTITY_COUNT],
                              struct outcome *outcome, struct error *error);
 
-/* Detaches CUPTI until the next collection, and forgets the requested tensors.
+/* Detaches CUPTI until the next collection, and forgets the requested tensor quantities.
  *
  * Attaching costs far more than counting, and the processes of a node wait for each other while
- * they attach. So CUPTI stays attached after a successful collection, and counts the tensors of all
- * collections since. A failed collection detaches CUPTI. If a collection lacks a value, and CUPTI
- * was still attached from an earlier one, CUPTI is attached again and the collection is repeated.
- * If the repetition succeeds, each later collection attaches CUPTI again. */
+ * they attach. So CUPTI stays attached after a successful collection, and counts the tensor
+ * quantities of all collections since. A failed collection detaches CUPTI. If a collection lacks a
+ * value, and CUPTI was still attached from an earlier one, CUPTI is attached again and the
+ * collection is repeated. If the repetition succeeds, each later collection attaches CUPTI again.
+ */
 void counters_detach(struct counters *counters);
 /* Whether CUPTI is attached; takes NULL. */
 bool counters_are_attached(const struct counters *counters);

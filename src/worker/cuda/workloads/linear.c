@@ -48,7 +48,7 @@ static cublasLtEpilogue_t epilogue_of(const struct linear *s)
         [LINEAR_RELU] = {CUBLASLT_EPILOGUE_RELU, CUBLASLT_EPILOGUE_RELU_BIAS},
         [LINEAR_GELU] = {CUBLASLT_EPILOGUE_GELU, CUBLASLT_EPILOGUE_GELU_BIAS},
     };
-    /* Sums the library's columns of dW, one for each output. */
+    /* BGRADB also adds up dy over the batch, which gives db. */
     return s->pass == LINEAR_FORWARD ? forward[s->activation][s->bias] : CUBLASLT_EPILOGUE_BGRADB;
 }
 

@@ -71,8 +71,8 @@ static enum status operation_describe(struct product *p, const struct product_fo
     const uint32_t epilogue = (uint32_t)form->epilogue;
     const int8_t fast = 1;
     const bool scaled = form->scales, bias = form->epilogue && form->bias;
-    /* The pieces of a product that is split along its sums are added in the type of the sums,
-     * unless the form allows the narrower type of the result. */
+    /* The library may split a product along k. It adds the parts in the type of the sums, or in
+     * the narrower type of the result if the form allows that. */
     const size_t workspace = PRODUCT_WORKSPACE;
     const uint32_t reductions = form->narrow_sums || p->format->result == p->format->scale
                                     ? CUBLASLT_REDUCTION_SCHEME_MASK
