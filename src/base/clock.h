@@ -13,7 +13,7 @@ double clock_date(void);
  * The caller calls countdown_over at least once a second; a longer gap counts as 2 s at most. */
 struct countdown {
     double left;   /* s until the timeout; INFINITY: none */
-    double missed; /* s of gaps between calls that did not count */
+    double missed; /* s, the part of longer gaps that did not count */
     double last;   /* s, clock_monotonic of the last call */
 };
 

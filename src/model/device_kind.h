@@ -26,8 +26,8 @@ struct device_kind {
     bool accelerator;
     /* The clock falls under heavy load until it settles: compute roofs have a sustained value. */
     bool clock_settles;
-    /* Adaptive rule (struct measure_settings) for manifests without `iterations` and `stop`, on
-     * devices that other work disturbs; 0: the default number of iterations. */
+    /* The adaptive rule (struct measure_settings) of manifests without `iterations` and `stop`, for
+     * devices that other work disturbs. stop = 0: such manifests have the default iterations. */
     double stop, min_time, max_time;
 };
 

@@ -22,7 +22,8 @@ enum quantity {
     QUANTITY_TENSOR_FP16,
     QUANTITY_TENSOR_BF16,
     QUANTITY_TENSOR_FP8,
-    QUANTITY_TENSOR_FP4, /* only instructions for fp4 alone; those for fp8 and fp4 are fp8 */
+    QUANTITY_TENSOR_FP4, /* of instructions for fp4 only; instructions for fp8 or fp4 count as fp8
+                          */
     QUANTITY_TENSOR_INT8,
     /* Bytes. L2: between SMs and L2, without traffic between the halves of L2. L1: global, local,
      * texture and surface accesses, without shared memory and bulk copies into shared memory. */

@@ -90,7 +90,8 @@ static inline bool conv2d_has_layer(const struct conv2d *s)       /* bias or act
 {
     return s->bias || s->activation != ACTIVATION_NONE;
 }
-/* Whether gradients need the activation's derivative, and so y; dz is then a tensor of its own. */
+/* Whether the pass reads y, because its gradients contain the derivative of the activation. If so,
+ * dz is a tensor of its own. */
 bool conv2d_needs_y(const struct conv2d *s);
 /* Elements of x that the pass reads or writes: a 1x1 kernel with stride 2 reads a quarter of x,
  * and backward-data writes all of it. */
