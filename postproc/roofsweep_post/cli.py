@@ -97,7 +97,7 @@ def main(words=None):
     if child == 0:
         warnings.filterwarnings("ignore", "DataFrame is highly fragmented")  # pandas 3 stores each text column apart
         with contextlib.suppress(AttributeError):  # not Linux
-            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # a SIGTERM of the parent ends both
         signal.setitimer(signal.ITIMER_PROF, LONGEST)
         try:
             return run(options)
@@ -108,9 +108,6 @@ def main(words=None):
             say(f"{type(error).__name__}: {str(error)[:200]}: {how}")
             return 2
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends Ctrl-C to the child too
-    signal.signal(signal.SIGTERM, lambda *_: os.kill(child, signal.SIGTERM))
-    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)  # a child that is not reaped keeps its number
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if -status in DEADLY:
         paths = ", ".join(named(options, ["file", "files"]))
