@@ -258,12 +258,12 @@ def check_waves(data):
 
 def check_intervals(data):
     """Each symbol has the interval of its row's median time. The caption has the number of wide intervals."""
-    where = ["requested_implementation=plain", "pass=forward", "cache=cold"]
+    where = ["requested_implementation=auto", "pass=forward", "cache=cold"]
     (axes,) = figures.draw(data, "classic", where, labels=["parts"])
     (lines,) = [one for one in axes.collections if (one.get_gid() or "").endswith("|interval")]
     (row,) = (
         post.rows(data)
-        .query("requested_implementation == 'plain' and `pass` == 'forward' and cache == 'cold' and label == 'parts'")[
+        .query("requested_implementation == 'auto' and `pass` == 'forward' and cache == 'cold' and label == 'parts'")[
             ["performance", "noise"]
         ]
         .to_numpy()[:1]

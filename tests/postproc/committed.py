@@ -164,6 +164,26 @@ def check_node(data):
     assert len(far) <= 2, data.configuration.values[far]
 
 
+def check_page(training, frameworks):
+    """The sentences of docs/measurements.md that name these files have their numbers."""
+    noisy = ((training.time_median_high - training.time_median_low) / training.time_median > 2 * 0.05).sum()
+    second = frameworks.config_device.values == 1
+    jax = np.char.startswith(frameworks.label.values.astype(str), "jax")
+    assert second[np.char.startswith(frameworks.label.values.astype(str), "cudnn")].all()
+    roofs = [frameworks[f"device_roof_{name}"] for name in ("bandwidth", "performance", "time")]
+    roofs = roofs[0].fillna(roofs[1]).fillna(roofs[2]).to_series().to_numpy().reshape(2, -1)
+    apart = sorted(abs(roofs[1] / roofs[0] - 1))
+    facts = (
+        f"In `training_cpu` {noisy:.0f} of {training.sizes['config']} rows are noisy.",
+        f"{(second & jax).sum()} of {jax.sum()} rows of JAX",
+        f"at most {apart[-3]:.1%}, but for the latency of device memory ({apart[-2]:.1%}) and launches by the host "
+        f"({apart[-1]:.1%})".replace("%", " %"),
+    )
+    page = " ".join((TESTS.parent / "docs" / "measurements.md").read_text().split())
+    for fact in facts:
+        assert fact in page, f"docs/measurements.md lacks: {fact}"
+
+
 def main():
     for path in sorted(pathlib.Path().glob("*.nc")):
         texts = [post.load(path).attrs[name] for name in ("command", "history", "manifest_path")]
@@ -180,6 +200,7 @@ def main():
     check_roofs(files["node_2xh100"])
     check_node(files["node_2xh100"])
     check_roofs(post.load("roofs_2xh100.nc"))
+    check_page(files["training_cpu"], post.load("paper_frameworks_h200.nc"))
 
 
 main()

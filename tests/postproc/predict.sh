@@ -8,6 +8,8 @@ PATH=$ROOFSWEEP_BIN:$PATH
 expect 0 "$root/postproc/roofsweep-post" predict "$data/paper_h100.nc" --leave-one-out
 awk '$1 == "all" && $3 <= 5 && $7 >= 90 && $7 <= 98 && $9 > 50 { good = 1 } END { exit !good }' output ||
   fail "leaving one out: $(grep '^all' output)"
+all=$(awk '$1 == "all" { print "below " $3 " %, nine of ten are below " $5 " %, and " $7 " % of the times" }' output)
+tr '\n' ' ' <"$root/postproc/README.md" | grep -qF "$all" || fail "postproc/README.md does not say: $all"
 
 python '
 import json, subprocess, sys
@@ -34,6 +36,12 @@ times = found[found["name"].str.contains("conv2d-batch") & found["configuration"
 assert times[16] < row["time_low"] < row["time"] < row["time_high"] < times[32] * 1.2, (row, times)
 
 # Predicts times on an H200 from times on an H100 and the roofs of both.
+times = post.rows(post.load(data + "/paper_h200.nc")).set_index("configuration")["time_median"]
+words = data + "/paper_h100.nc", "--device", data + "/paper_h200.nc", "--manifest", data + "/../../sweeps/paper.ini"
+rows = predicted(*words)
+off = np.median([abs(row["time"] / times[row["configuration"]] - 1) for row in rows])
+text = f"predicts {len(rows)} rows of an H200 with a median error of {off:.1%}".replace("%", " %")
+assert text in " ".join(open(tool.removesuffix("roofsweep-post") + "README.md").read().split()), text
 times = post.rows(post.load(data + "/node_4xh200.nc")).groupby("configuration")["time_median"].median()
 before = post.rows(post.load(data + "/node_2xh100.nc")).groupby("configuration")["time_median"].median()
 words = data + "/node_2xh100.nc", "--device", data + "/node_4xh200.nc", "--manifest", data + "/../../sweeps/node.ini"
