@@ -9,18 +9,40 @@
 #include <dlfcn.h>
 #include <mpi.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
+/* Values of the environment, read before main(): threads of Open MPI call clock_gettime while
+ * MPI_Init sets variables, and getenv then reads freed memory. */
+static struct {
+    const char *stop_in, *stop_rank, *slow_rank, *rank, *epoch_shift, *clock_rate, *fast_from;
+} given;
+
+__attribute__((constructor)) static void read_environment(void)
+{
+    given.stop_in = getenv("STOP_IN");
+    given.stop_rank = getenv("STOP_RANK");
+    given.slow_rank = getenv("SLOW_RANK");
+    given.rank = getenv("OMPI_COMM_WORLD_RANK");
+    given.epoch_shift = getenv("EPOCH_SHIFT");
+    given.clock_rate = getenv("CLOCK_RATE");
+    given.fast_from = getenv("FAST_FROM");
+}
+
+static bool is_rank(const char *chosen)
+{
+    return chosen && given.rank && strcmp(chosen, given.rank) == 0;
+}
+
 static void stop_in(const char *place)
 {
-    const char *chosen = getenv("STOP_IN"), *rank = getenv("STOP_RANK");
-    const char *own = getenv("OMPI_COMM_WORLD_RANK");
-    if (!chosen || !rank || !own || strcmp(chosen, place) != 0 || strcmp(rank, own) != 0)
+    if (!given.stop_in || strcmp(given.stop_in, place) != 0 || !is_rank(given.stop_rank))
         return;
+    given.stop_in = NULL;
     unsetenv("STOP_IN");
     raise(SIGSTOP);
 }
@@ -29,8 +51,7 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 {
     static int (*next)(clockid_t, struct timespec *);
     static double began; /* s, time at which the clock became fast; 0: it runs at its usual rate */
-    const char *shift = getenv("EPOCH_SHIFT"), *file = getenv("FAST_FROM");
-    const char *rate = getenv("CLOCK_RATE");
+    const char *shift = given.epoch_shift, *file = given.fast_from, *rate = given.clock_rate;
     if (!next)
         next = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
     int status = next(clock, now);
@@ -71,8 +92,7 @@ int MPI_Sendrecv(const void *sent, int count, MPI_Datatype type, int to, int tag
                  int received_count, MPI_Datatype received_type, int from, int received_tag,
                  MPI_Comm comm, MPI_Status *status)
 {
-    const char *slow = getenv("SLOW_RANK"), *own = getenv("OMPI_COMM_WORLD_RANK");
-    if (slow && own && strcmp(slow, own) == 0)
+    if (is_rank(given.slow_rank))
         usleep(50000);
     return PMPI_Sendrecv(sent, count, type, to, tag, received, received_count, received_type, from,
                          received_tag, comm, status);
