@@ -30,7 +30,7 @@ expect 0 run 3 --resume sweep.ini
 [ "$(grep -c '"kind":"session"' sweep.nc.journal)" = 2 ] || fail "a complete sweep began a session"
 
 batch=1 height=8 width="8, 16" write_sweep rounds.ini
-sed -i 's/^warmup/rounds = 3\n&/' rounds.ini
+sed -i 's/^warmup/rounds = 3\n&/; s/^iterations = .*/iterations = 5000/' rounds.ini
 "$ROOFSWEEP_MPIRUN" -n 2 --oversubscribe --bind-to none "$ROOFSWEEP_BIN/roofsweep" rounds.ini >output 2>&1 &
 job=$!
 rounds() {
