@@ -21,8 +21,7 @@ static void open_dispatcher(struct bench *bench, enum journal_mode mode)
         .stop_timeout = limited ? 0 : 10,
         .limit = limited ? &limit : NULL,
     };
-    struct error error;
-    assert_ok(journal_open(bench->path, mode, &bench->journal, &error), &error);
+    assert_ok(journal_open(bench->path, mode, &bench->journal, &failure));
     bench->dispatcher = dispatcher_create(&settings, &bench->log);
     assert_non_null(bench->dispatcher);
     bench_time(bench, BENCH_BEGIN);
@@ -31,11 +30,9 @@ static void open_dispatcher(struct bench *bench, enum journal_mode mode)
 void bench_start(struct bench *bench, const struct bench_settings *settings)
 {
     const char *manifest = settings->manifest;
-    struct error error;
     *bench = (struct bench){.settings = *settings};
-    assert_ok(manifest_parse("test.ini", manifest, strlen(manifest), &bench->manifest, &error),
-              &error);
-    assert_ok(plan_create(bench->manifest, &bench->plan, &error), &error);
+    assert_ok(manifest_parse("test.ini", manifest, strlen(manifest), &bench->manifest, &failure));
+    assert_ok(plan_create(bench->manifest, &bench->plan, &failure));
     bench->log = log_create(fopen("/dev/null", "w"), LOG_DEBUG, 0);
     for (int rank = 0; rank < settings->ranks; ++rank) {
         struct device *device = &bench->devices[rank];
@@ -86,16 +83,15 @@ void bench_carry_out(struct bench *bench)
     while (dispatcher_next(bench->dispatcher, &action))
         switch (action.kind) {
         case ACTION_STORE_DEVICE:
-            assert_ok(journal_append_text(bench->journal, "device", action.text, &error), &error);
+            assert_ok(journal_append_text(bench->journal, "device", action.text, &failure));
             break;
         case ACTION_STORE_RECORD:
             assert_ok(journal_append_text(bench->journal,
                                           action.record->round > 1 ? "round" : "record",
-                                          action.text, &error),
-                      &error);
+                                          action.text, &failure));
             break;
         case ACTION_SYNC:
-            assert_ok(journal_sync(bench->journal, &error), &error);
+            assert_ok(journal_sync(bench->journal, &failure));
             break;
         case ACTION_SEND:
             collect(&bench->sent, action.rank, action.message, action.text, &error);
@@ -114,9 +110,8 @@ void bench_time(struct bench *bench, double now)
 struct results *bench_rows(struct bench *bench)
 {
     struct results *results;
-    struct error error;
     bool torn;
-    assert_ok(journal_read(bench->path, &results, &torn, &error), &error);
+    assert_ok(journal_read(bench->path, &results, &torn, &failure));
     return results;
 }
 
@@ -168,11 +163,10 @@ void all_devices_arrive(struct bench *bench)
 
 bool work_taken(struct bench *bench, int rank, struct request *request)
 {
-    struct error error;
     char *line = collected_take(&bench->sent, rank, MESSAGE_MEASURE);
     if (!line)
         return false;
-    assert_ok(request_decode(line, request, &error), &error);
+    assert_ok(request_decode(line, request, &failure));
     assert_int_equal(request->op, REQUEST_MEASURE);
     free(line);
     return true;
@@ -189,8 +183,7 @@ char *record_text(const char *configuration, enum record_status status)
 {
     struct config config;
     struct record record;
-    struct error error;
-    assert_ok(config_parse(configuration, &config, &error), &error);
+    assert_ok(config_parse(configuration, &config, &failure));
     record_init(&record);
     record_set_config(&record, &config);
     snprintf(record.label, sizeof record.label, "what a worker says");

@@ -66,10 +66,9 @@ void bench_create(struct bench *bench, const struct bench_settings *settings)
 
 void bench_begin(struct bench *bench, struct worker_script script)
 {
-    struct error error;
     bench_create(bench, &(struct bench_settings){
                             .script = script, .kind = LAST_KIND, .requested = LAST_KIND});
-    assert_ok(executor_open(bench->executor, &error), &error);
+    assert_ok(executor_open(bench->executor, &failure));
     assert_string_equal(executor_device(bench->executor)->uuid, "u1");
     executor_start(bench->executor);
     assert_message(bench, MESSAGE_DEVICE, "\"key\":\"session/0\"");
@@ -112,11 +111,10 @@ void bench_end(struct bench *bench)
 void give_work(struct bench *bench, const char *configuration, bool later)
 {
     struct request request = request_default(REQUEST_MEASURE);
-    struct error error;
     request.count_later = later;
     request.round = bench->round;
     strcpy(request.row, "a row");
-    assert_int_equal(config_parse(configuration, &request.config, &error), STATUS_OK);
+    assert_ok(config_parse(configuration, &request.config, &failure));
     struct message message = {MESSAGE_MEASURE, 0, request_encode(&request)};
     executor_handle(bench->executor, &message);
     free(message.text);
@@ -150,13 +148,12 @@ void assert_message(struct bench *bench, enum message_kind kind, const char *par
 struct record measured(struct bench *bench, const char *configuration)
 {
     struct record record;
-    struct error error;
     give_work(bench, configuration, false);
     char *text = wait_for(bench, MESSAGE_RECORD);
     char *json;
     const long attempts = strtol(text, &json, 10);
     record_init(&record);
-    assert_int_equal(record_decode(json_text_of(json), &record, &error), STATUS_OK);
+    assert_ok(record_decode(json_text_of(json), &record, &failure));
     record.attempts = attempts;
     free(text);
     return record;

@@ -22,8 +22,7 @@ struct expectation expect(const struct config *config, double products)
     const struct reference_request request = {config,       SEED, products, 1,   INT64_MAX,
                                               loop_in_turn, NULL, NULL,     NULL};
     struct expectation expectation = {.count = 0};
-    struct error error;
-    assert_ok(config->workload->reference(&request, &expectation, &error), &error);
+    assert_ok(config->workload->reference(&request, &expectation, &failure));
     return expectation;
 }
 

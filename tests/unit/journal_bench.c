@@ -41,30 +41,26 @@ const char *path_of(void **state)
 struct journal *open_journal(const char *path, enum journal_mode mode)
 {
     struct journal *journal;
-    struct error error;
-    assert_ok(journal_open(path, mode, &journal, &error), &error);
+    assert_ok(journal_open(path, mode, &journal, &failure));
     return journal;
 }
 
 void append(struct journal *journal, const char *kind, json_t *entry)
 {
-    struct error error;
-    assert_ok(journal_append(journal, kind, entry, &error), &error);
+    assert_ok(journal_append(journal, kind, entry, &failure));
 }
 
 struct results *read_journal(const char *path, bool *torn)
 {
     struct results *results;
-    struct error error;
-    assert_ok(journal_read(path, &results, torn, &error), &error);
+    assert_ok(journal_read(path, &results, torn, &failure));
     return results;
 }
 
 const struct record *record_of(const struct results *results, size_t row)
 {
     static struct record record;
-    struct error error;
-    assert_ok(results_fetch(results, &results->rows[row], &record, &error), &error);
+    assert_ok(results_fetch(results, &results->rows[row], &record, &failure));
     return &record;
 }
 

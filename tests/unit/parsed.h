@@ -7,9 +7,8 @@
 static inline struct config parse_any(const char *text)
 {
     struct config config;
-    struct error error;
-    if (config_parse(text, &config, &error))
-        fail_msg("%s: %s", text, error.text);
+    if (config_parse(text, &config, &failure))
+        fail_msg("%s: %s", text, failure.text);
     return config;
 }
 
@@ -17,8 +16,7 @@ static inline struct config parse_any(const char *text)
 static inline struct config parse(const char *text)
 {
     const struct config config = parse_any(text);
-    struct error error;
-    if (config_check(&config, &error))
-        fail_msg("%s: %s", text, error.text);
+    if (config_check(&config, &failure))
+        fail_msg("%s: %s", text, failure.text);
     return config;
 }

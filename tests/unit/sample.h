@@ -140,9 +140,8 @@ static struct record sample_record(const char *text, const char *label, const ch
 {
     struct record r;
     struct config config;
-    struct error error;
     record_init(&r);
-    assert_ok(config_parse(text, &config, &error), &error);
+    assert_ok(config_parse(text, &config, &failure));
     r.config = config;
     config_format(&config, r.configuration);
     config_hash(&config, r.config_hash);
@@ -160,7 +159,6 @@ static struct record sample_record(const char *text, const char *label, const ch
 
 static void set_times(struct record *r, double time)
 {
-    struct error error;
     r->status = RECORD_MEASURED;
     r->wall_time = 2;
     r->wall_time_part[PART_VERIFY] = 0.5;
@@ -185,13 +183,12 @@ static void set_times(struct record *r, double time)
     strcpy(kernel.name, "sample_kernel<float, 128>");
     kernel.count = r->launches = 1;
     kernel.time = r->busy_time = 0.75 * time;
-    assert_ok(record_set_kernels(r, &kernel, 1, &error), &error);
+    assert_ok(record_set_kernels(r, &kernel, 1, &failure));
 }
 
 static struct record conv2d_record(void)
 {
     struct record r = sample_record("conv2d batch=16 precision=fp16", "batch filters", "s1-0", 10);
-    struct error error;
     set_times(&r, 25e-6);
     strcpy(r.implementation, "cudnn");
     strcpy(r.algorithm, "implicit-precomp-gemm");
@@ -248,7 +245,7 @@ static struct record conv2d_record(void)
     r.host_time = 29e-6;
     r.caller_time = 30e-6;
     r.caller_uncertainty = 0.0625;
-    assert_ok(record_set_kernels(&r, kernels, 2, &error), &error);
+    assert_ok(record_set_kernels(&r, kernels, 2, &failure));
     return r;
 }
 

@@ -36,9 +36,8 @@ enum { ROWS = sizeof rows / sizeof *rows };
 
 static void take(double bytes, void **memory)
 {
-    struct error error;
     *memory = NULL;
-    assert_ok(arena_allocate(arena, bytes, "the input", memory, &error), &error);
+    assert_ok(arena_allocate(arena, bytes, "the input", memory, &failure));
 }
 
 static void run(const struct row *row)
@@ -108,11 +107,10 @@ BENCH_TEST(idle_memory_is_freed_for_a_row)
 {
     const double all = script.free_bytes;
     void *memory;
-    struct error error;
     take(10e9, &memory);
     arena_free(arena, memory);
     assert_true(script.free_bytes < all);
-    assert_int_equal(arena_check(arena, 0.99 * all, "the tensors", &error), STATUS_OK);
+    assert_ok(arena_check(arena, 0.99 * all, "the tensors", &failure));
     assert_true(script.free_bytes == all);
 
     take(10e9, &memory);
@@ -143,15 +141,14 @@ BENCH_TEST(available_memory_does_not_depend_on_earlier_rows)
 {
     const double all = script.free_bytes;
     double available;
-    struct error error;
     void *memory, *other;
-    assert_int_equal(arena_available(arena, &available, &error), STATUS_OK);
+    assert_ok(arena_available(arena, &available, &failure));
     assert_true(available == all);
     take(3e9, &memory);
     take(1e9, &other);
     arena_free(arena, memory);
     take(2e9, &memory);
-    assert_int_equal(arena_available(arena, &available, &error), STATUS_OK);
+    assert_ok(arena_available(arena, &available, &failure));
     assert_true(available == all - 3e9);
     arena_free(arena, memory);
     arena_free(arena, other);
@@ -161,9 +158,8 @@ BENCH_TEST(available_memory_does_not_depend_on_earlier_rows)
 BENCH_TEST(freed_blocks_are_idle)
 {
     void *memory;
-    struct error error;
     take(1e6, &memory);
-    assert_int_equal(vendor_set(NULL, memory, 0, 1000, &error), STATUS_OK);
+    assert_ok(vendor_set(NULL, memory, 0, 1000, &failure));
     double before = clock_monotonic();
     arena_free(arena, memory);
     assert_true(clock_monotonic() >= before);

@@ -123,7 +123,6 @@ TEST(gpu_memory_is_excluded)
                                   "[NUMANode(memory=1073741824)] Core:1024 PU:1";
     hwloc_topology_t tree;
     struct topology topology;
-    struct error error;
     char path[32];
     fclose(create_file(path));
     assert_int_equal(hwloc_topology_init(&tree), 0);
@@ -133,7 +132,7 @@ TEST(gpu_memory_is_excluded)
     assert_int_equal(hwloc_topology_export_xml(tree, path, 0), 0);
     hwloc_topology_destroy(tree);
     setenv("HWLOC_XMLFILE", path, 1);
-    assert_ok(topology_init(&topology, &error), &error);
+    assert_ok(topology_init(&topology, &failure));
     unsetenv("HWLOC_XMLFILE");
     unlink(path);
     assert_true(topology.memory == 4.0 * 1024 * 1024 * 1024);
@@ -244,8 +243,7 @@ TEST(new_threads_of_an_unbound_team_get_all_cores)
     found = CPU_COUNT(&all) < THREADS ? CPU_COUNT(&all) : THREADS;
     struct topology topology = {
         .cores = THREADS, .cpus = cpus, .mask = &all, .mask_size = sizeof all};
-    struct error error;
-    assert_int_equal(team_bind(&topology, &error), STATUS_OK);
+    assert_ok(team_bind(&topology, &failure));
     widths_find(THREADS, widths);
     for (int i = 0; i < THREADS; ++i)
         assert_int_equal(widths[i], 1);
@@ -255,7 +253,7 @@ TEST(new_threads_of_an_unbound_team_get_all_cores)
     assert_int_equal(widths[0], found);
     for (int i = 2; i < THREADS; ++i)
         assert_int_equal(widths[i], found);
-    assert_int_equal(team_bind(&topology, &error), STATUS_OK);
+    assert_ok(team_bind(&topology, &failure));
     widths_find(THREADS, widths);
     for (int i = 0; i < THREADS; ++i)
         assert_int_equal(widths[i], 1);

@@ -23,9 +23,8 @@ static int flips; /* bits that bits_check flipped */
 
 static uint64_t hash_of(struct device_state *state, struct work *work)
 {
-    struct error error;
     uint64_t hash = 0;
-    assert_int_equal(device_ops.hash(state, work, &hash, &error), STATUS_OK);
+    assert_ok(device_ops.hash(state, work, &hash, &failure));
     return hash;
 }
 
@@ -51,17 +50,16 @@ static struct work *run_work(struct device_state *state, const char *text,
 {
     struct work *work = NULL;
     struct record record;
-    struct error error;
     double seconds[2];
     record_init(&record);
-    enum status status = device_ops.prepare(state, config, seed, &work, &record, &error);
+    enum status status = device_ops.prepare(state, config, seed, &work, &record, &failure);
     if (status == STATUS_OK)
-        status = device_ops.run(state, work, INT64_MAX, &error);
+        status = device_ops.run(state, work, INT64_MAX, &failure);
     const uint64_t hash = status == STATUS_OK ? hash_of(state, work) : 0;
     if (status == STATUS_OK)
-        status = device_ops.time(state, work, false, 2, seconds, &record, &error);
+        status = device_ops.time(state, work, false, 2, seconds, &record, &failure);
     if (status && status != STATUS_UNSUPPORTED)
-        fail_msg("%s: %s", text, error.text);
+        fail_msg("%s: %s", text, failure.text);
     if (status)
         return NULL;
     assert_true(record.algorithm[0] != '\0' && strcmp(record.implementation, "auto") != 0);
@@ -91,10 +89,9 @@ static void check_slice(struct prepared *from, const char *text, const struct co
 {
     double *values = malloc((size_t)slice->count * sizeof *values), squares = 0.0;
     struct slice_errors errors = {0};
-    struct error error;
     assert_non_null(values);
-    if (result_read(from, slice->tensor, slice->offsets, slice->count, values, &error))
-        fail_msg("%s: %s", text, error.text);
+    if (result_read(from, slice->tensor, slice->offsets, slice->count, values, &failure))
+        fail_msg("%s: %s", text, failure.text);
     for (int64_t i = 0; i < slice->count; ++i)
         squares += slice->expected[i] * slice->expected[i];
     slice_compare(slice, values, config_precision(config), &errors);
@@ -112,11 +109,10 @@ static bool check_all(struct device_state *state, const char *text)
     const struct reference_request request = {&config,      seed,        INFINITY, 1,   INT64_MAX,
                                               loop_in_turn, result_read, &from,    NULL};
     struct expectation expectation = {.count = 0};
-    struct error error;
     if (!from.work)
         return false;
-    if (config.workload->reference(&request, &expectation, &error))
-        fail_msg("%s: %s", text, error.text);
+    if (config.workload->reference(&request, &expectation, &failure))
+        fail_msg("%s: %s", text, failure.text);
     for (size_t i = 0; i < expectation.count; ++i)
         check_slice(&from, text, &config, &expectation.slices[i]);
     device_ops.release(state, from.work);
@@ -132,7 +128,6 @@ static void check_each(struct device_state *state, words lists, int depth, const
 {
     char longer[WORKLOAD_TEXT];
     struct config config;
-    struct error error;
     if (depth < LISTS_MAX && lists[depth][0]) {
         for (int i = 0; i < WORDS_MAX && lists[depth][i]; ++i) {
             int length =
@@ -142,9 +137,9 @@ static void check_each(struct device_state *state, words lists, int depth, const
         }
         return;
     }
-    if (config_parse(text, &config, &error))
-        fail_msg("%s: %s", text, error.text);
-    if (config_check(&config, &error) == STATUS_OK)
+    if (config_parse(text, &config, &failure))
+        fail_msg("%s: %s", text, failure.text);
+    if (config_check(&config, &failure) == STATUS_OK)
         *checked += check(state, text);
 }
 
@@ -322,13 +317,12 @@ static bool check_step(struct device_state *state, const char *text)
     struct config config = parse(text);
     struct work *work = run_work(state, text, &config);
     struct record record;
-    struct error error;
     assert_true(work || strstr(text, "onednn"));
     if (!work)
         return false;
     record_init(&record);
-    if (verify_work(&device_ops, state, work, &config, seed, &kept, &record, &error))
-        fail_msg("%s: %s", text, error.text);
+    if (verify_work(&device_ops, state, work, &config, seed, &kept, &record, &failure))
+        fail_msg("%s: %s", text, failure.text);
     struct conv2d s = conv2d_from(&config);
     int parts = s.pass == CONV2D_FORWARD ? 0 : s.pass == CONV2D_BACKWARD ? 1 : 2;
     int64_t all = (parts != 1 || s.activation ? conv2d_y_size(&s) : 0) +
@@ -368,13 +362,11 @@ DEVICE_TEST(missing_references_are_reported)
     struct workload added = *workload_find("matmul");
     struct config config = parse("matmul");
     struct record record;
-    struct error error;
     added.name = "added";
     added.reference = NULL;
     config.workload = &added;
     record_init(&record);
-    assert_int_equal(verify_work(&device_ops, *state, NULL, &config, seed, &kept, &record, &error),
-                     STATUS_OK);
+    assert_ok(verify_work(&device_ops, *state, NULL, &config, seed, &kept, &record, &failure));
     assert_string_equal(record.error, "not verified: added has no reference");
     assert_int_equal(record.verify_elements, FIELD_MISSING);
     assert_true(isnan(record.verify_error));
@@ -418,7 +410,7 @@ DEVICE_TEST(unsupported_configurations_are_refused)
         assert_int_equal(device_ops.prepare(*state, &config, seed, &work, &record, &error),
                          STATUS_UNSUPPORTED);
         assert_null(work);
-        assert_non_null(strstr(error.text, cases[i].reason));
+        assert_says(error.text, cases[i].reason);
         record_clear(&record);
     }
 }
@@ -440,13 +432,12 @@ DEVICE_TEST(trace_counts_regions)
         struct config config = parse(cases[i].text);
         struct work *work = NULL;
         struct record record;
-        struct error error;
         double seconds[3] = {0}, busy = 0.0;
         int64_t launches = 0;
         record_init(&record);
-        assert_int_equal(device_ops.prepare(*state, &config, seed, &work, &record, &error), 0);
-        assert_int_equal(device_ops.time(*state, work, true, 3, seconds, &record, &error), 0);
-        assert_int_equal(device_ops.trace(*state, work, false, &record, &error), 0);
+        assert_ok(device_ops.prepare(*state, &config, seed, &work, &record, &failure));
+        assert_ok(device_ops.time(*state, work, true, 3, seconds, &record, &failure));
+        assert_ok(device_ops.trace(*state, work, false, &record, &failure));
         for (int j = 0; j < 3; ++j)
             assert_true(seconds[j] > 0.0);
         for (size_t j = 0; j < record.kernel_count; ++j) {

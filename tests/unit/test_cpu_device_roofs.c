@@ -15,8 +15,7 @@ static const struct roof_order at_once;
 static void tune(struct device_state *state, const struct roof_request *request,
                  bool found[ROOF_KINDS])
 {
-    struct error error;
-    assert_ok(device_ops.tune_roofs(state, request, true, found, &error), &error);
+    assert_ok(device_ops.tune_roofs(state, request, true, found, &failure));
 }
 
 static void check_roof(const struct roof *roof, int kind, double before)
@@ -33,7 +32,7 @@ static void check_roof(const struct roof *roof, int kind, double before)
     assert_true(isnan(roof->nominal_fraction) && isnan(roof->flops_ratio)); /* unknown on CPUs */
     assert_true(isnan(roof->sm_clock) || roof->sm_clock > 1e8);
     assert_int_equal(roof->verdict, ROOF_UNPROVEN);
-    assert_non_null(strstr(roof->setting, "thread"));
+    assert_says(roof->setting, "thread");
     assert_null(strstr(roof->setting, "not measured"));
     if (is_time)
         return;
@@ -47,7 +46,6 @@ DEVICE_TEST(roofs_are_sane)
 {
     struct roof_request request = roof_request_all();
     struct roof roofs[ROOF_KINDS];
-    struct error error;
     bool found[ROOF_KINDS] = {false};
     int there[LEVEL_COUNT + 1] = {0};
     tune(*state, &request, found);
@@ -55,10 +53,11 @@ DEVICE_TEST(roofs_are_sane)
         double before = clock_epoch();
         roof_init(&roofs[kind], kind, ROOF_ALONE);
         if (!found[kind])
-            assert_int_equal(device_ops.measure_roof(*state, kind, &at_once, &roofs[kind], &error),
-                             STATUS_UNSUPPORTED);
-        else if (device_ops.measure_roof(*state, kind, &at_once, &roofs[kind], &error))
-            fail_msg("%s: %s", roof_kinds[kind].name, error.text);
+            assert_int_equal(
+                device_ops.measure_roof(*state, kind, &at_once, &roofs[kind], &failure),
+                STATUS_UNSUPPORTED);
+        else if (device_ops.measure_roof(*state, kind, &at_once, &roofs[kind], &failure))
+            fail_msg("%s: %s", roof_kinds[kind].name, failure.text);
         else
             check_roof(&roofs[kind], kind, before);
         there[roof_kinds[kind].level] += found[kind];
@@ -82,12 +81,11 @@ DEVICE_TEST(roofs_are_those_requested)
             fail_msg("%s", roof_kinds[kind].name);
     }
     /* Tuning again drops the earlier roofs. */
-    struct error error;
     struct roof roof;
     request = (struct roof_request){.memory = {[LEVEL_DRAM] = true}};
     tune(*state, &request, found);
     roof_init(&roof, ROOF_FP32_VECTOR, ROOF_ALONE);
-    assert_int_equal(device_ops.measure_roof(*state, ROOF_FP32_VECTOR, &at_once, &roof, &error),
+    assert_int_equal(device_ops.measure_roof(*state, ROOF_FP32_VECTOR, &at_once, &roof, &failure),
                      STATUS_UNSUPPORTED);
     assert_true(found[ROOF_DRAM_TRIAD] && !found[ROOF_FP32_VECTOR]);
     /* close_device must free the roofs. */
@@ -96,7 +94,6 @@ DEVICE_TEST(roofs_are_those_requested)
 DEVICE_TEST(roofs_begin_together)
 {
     struct roof_request request = {.memory = {[LEVEL_L1] = true}, .launch = true};
-    struct error error;
     struct roof roof;
     bool found[ROOF_KINDS] = {false};
     int kind = ROOF_LAUNCH_GAP;
@@ -104,19 +101,17 @@ DEVICE_TEST(roofs_begin_together)
     assert_true(found[kind]);
     double start = clock_epoch() + 0.2;
     roof_init(&roof, kind, ROOF_TOGETHER);
-    assert_int_equal(
-        device_ops.measure_roof(*state, kind, &(struct roof_order){.start = start}, &roof, &error),
-        STATUS_OK);
+    assert_ok(device_ops.measure_roof(*state, kind, &(struct roof_order){.start = start}, &roof,
+                                      &failure));
     assert_true(roof.start_time >= start && roof.start_time < start + 1.0);
     assert_int_equal(roof.condition, ROOF_TOGETHER);
     roof_init(&roof, kind, ROOF_TOGETHER);
-    assert_int_equal(device_ops.measure_roof(*state, kind,
-                                             &(struct roof_order){.start = clock_epoch() - 0.01},
-                                             &roof, &error),
-                     STATUS_FAILED);
-    assert_non_null(strstr(error.text, "start"));
+    assert_fails(device_ops.measure_roof(*state, kind,
+                                         &(struct roof_order){.start = clock_epoch() - 0.01}, &roof,
+                                         &failure),
+                 STATUS_FAILED, "start");
     device_ops.release_roofs(*state);
-    assert_int_equal(device_ops.measure_roof(*state, kind, &at_once, &roof, &error),
+    assert_int_equal(device_ops.measure_roof(*state, kind, &at_once, &roof, &failure),
                      STATUS_UNSUPPORTED);
     device_ops.release_roofs(*state); /* a second release has no effect */
 }
@@ -136,12 +131,11 @@ TEST(device_is_the_mask)
     assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
     struct device_state *opened;
     struct device device;
-    struct error error;
     int count = 0, addresses[VISIBLE_MAX];
     device_init(&device);
-    assert_int_equal(device_ops.list(&count, addresses, &error), STATUS_OK);
+    assert_ok(device_ops.list(&count, addresses, &failure));
     assert_int_equal(count, 1);
-    assert_int_equal(device_ops.open(0, &opened, &device, &error), STATUS_OK);
+    assert_ok(device_ops.open(0, &opened, &device, &failure));
     assert_int_equal(device.multiprocessors, 1);
     assert_string_equal(device.kind, "cpu");
     char suffix[16];
@@ -152,5 +146,5 @@ TEST(device_is_the_mask)
     assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
     assert_true(CPU_EQUAL(&one, &after));
     assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
-    assert_int_equal(device_ops.open(1, &opened, &device, &error), STATUS_DEVICE);
+    assert_int_equal(device_ops.open(1, &opened, &device, &failure), STATUS_DEVICE);
 }

@@ -19,23 +19,20 @@ static struct device device(const char *kind, const char *host, const char *uuid
 
 TEST(a_gpu_with_two_ranks_is_refused)
 {
-    struct error error = {""};
     struct device devices[] = {device("cuda", "n1", "GPU-a"), device("cuda", "n1", "GPU-b"),
                                device("cuda", "n1", "GPU-a")};
-    assert_int_equal(devices_number_shared(devices, 3, &error), STATUS_DEVICE);
-    assert_non_null(strstr(error.text, "ranks 0 and 2"));
-    assert_non_null(strstr(error.text, "GPU-a"));
-    assert_non_null(strstr(error.text, "srun --ntasks-per-node=3 --gpus-per-task=1"));
+    assert_fails(devices_number_shared(devices, 3, &failure), STATUS_DEVICE, "ranks 0 and 2");
+    assert_says(failure.text, "GPU-a");
+    assert_says(failure.text, "srun --ntasks-per-node=3 --gpus-per-task=1");
 }
 
 TEST(different_devices_are_accepted)
 {
-    struct error error;
     struct device devices[] = {device("cuda", "n1", "GPU-a"),     device("cuda", "n1", "GPU-b"),
                                device("cuda", "n2", "GPU-a"),     device("cpu", "n1", "cpu-n1-0-1"),
                                device("cpu", "n1", "cpu-n1-0-1"), device("cuda", "n3", "MIG-a"),
                                device("cuda", "n3", "MIG-b")};
-    assert_int_equal(devices_number_shared(devices, 7, &error), STATUS_OK);
+    assert_ok(devices_number_shared(devices, 7, &failure));
 }
 
 /* The row of the kind decides. binding.h reports ranks on the same cores. */
@@ -48,7 +45,7 @@ TEST(exclusive_kinds_are_not_shared)
         assert_int_equal(devices_number_shared(devices, 2, &error),
                          device_kinds[i].exclusive ? STATUS_DEVICE : STATUS_OK);
         if (device_kinds[i].exclusive)
-            assert_non_null(strstr(error.text, device_kinds[i].noun));
+            assert_says(error.text, device_kinds[i].noun);
     }
 }
 
@@ -58,34 +55,31 @@ TEST(ranks_on_the_same_cores_get_names)
 {
     static const char *const names[] = {"cpu-n1-0-1", "cpu-n1-0-1#2", "cpu-n1-2",
                                         "cpu-n1-0-1", "cpu-n1-0-1#3", ""};
-    struct error error;
     struct device devices[] = {device("cpu", "n1", "cpu-n1-0-1"), device("cpu", "n1", "cpu-n1-0-1"),
                                device("cpu", "n1", "cpu-n1-2"),   device("cpu", "n2", "cpu-n1-0-1"),
                                device("cpu", "n1", "cpu-n1-0-1"), device("cpu", "n1", "")};
-    assert_int_equal(devices_number_shared(devices, 6, &error), STATUS_OK);
+    assert_ok(devices_number_shared(devices, 6, &failure));
     for (int i = 0; i < 6; ++i)
         assert_string_equal(devices[i].uuid, names[i]);
 }
 
 TEST(mixed_kinds_are_refused)
 {
-    struct error error = {""};
     struct device devices[] = {device("cuda", "n1", "GPU-a"), device("cuda", "n1", "GPU-b"),
                                device("cpu", "n2", "cpu-n2-0-1")};
-    assert_int_equal(devices_check_kinds(devices, 2, &error), STATUS_OK);
-    assert_int_equal(devices_check_kinds(devices, 3, &error), STATUS_DEVICE);
-    assert_non_null(strstr(error.text, "rank 2 on n2 a cpu device"));
-    assert_non_null(strstr(error.text, "replicate"));
+    assert_ok(devices_check_kinds(devices, 2, &failure));
+    assert_fails(devices_check_kinds(devices, 3, &failure), STATUS_DEVICE,
+                 "rank 2 on n2 a cpu device");
+    assert_says(failure.text, "replicate");
 }
 
 /* A device that never opened has only host and kind. */
 TEST(lost_devices_are_ignored)
 {
-    struct error error = {""};
     struct device devices[] = {device("cuda", "n1", ""), device("cuda", "n1", ""),
                                device("cpu", "n2", "cpu-n2-0-1"), device("cuda", "n1", "GPU-a")};
-    assert_int_equal(devices_number_shared(devices, 4, &error), STATUS_OK);
-    assert_int_equal(devices_check_kinds(devices, 3, &error), STATUS_OK);
-    assert_int_equal(devices_check_kinds(devices, 4, &error), STATUS_DEVICE);
-    assert_non_null(strstr(error.text, "rank 2 on n2 has a cpu device, but rank 3 on n1"));
+    assert_ok(devices_number_shared(devices, 4, &failure));
+    assert_ok(devices_check_kinds(devices, 3, &failure));
+    assert_fails(devices_check_kinds(devices, 4, &failure), STATUS_DEVICE,
+                 "rank 2 on n2 has a cpu device, but rank 3 on n1");
 }

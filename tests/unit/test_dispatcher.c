@@ -517,7 +517,7 @@ TEST(the_journal_keeps_the_workers_text)
     while (fgets(line, sizeof line, file))
         if (strstr(line, "\"kind\":\"record\"")) {
             found = true;
-            assert_non_null(strstr(line, "\"mood\":7"));
+            assert_says(line, "\"mood\":7");
         }
     fclose(file);
     assert_true(found);
@@ -534,7 +534,6 @@ TEST(a_failed_action_ends_the_sweep)
     for (int interrupted = 0; interrupted < 2; ++interrupted) {
         struct bench bench;
         struct dispatcher_action action;
-        struct error error;
         bench_start(&bench, &(struct bench_settings)RANKS(2, FOUR));
         device_arrives(&bench, 0);
         const struct message message = {MESSAGE_DEVICE, 1, "{}"};
@@ -543,10 +542,10 @@ TEST(a_failed_action_ends_the_sweep)
         assert_int_equal(action.kind, ACTION_STORE_DEVICE);
         if (interrupted) /* the earlier order to end stays */
             dispatcher_interrupt(bench.dispatcher);
-        error_set(&error, STATUS_SYSTEM, "no space left");
-        dispatcher_failed(bench.dispatcher, &error);
+        error_set(&failure, STATUS_SYSTEM, "no space left");
+        dispatcher_failed(bench.dispatcher, &failure);
         bench_carry_out(&bench);
-        assert_int_equal(bench_end(&bench, &error),
+        assert_int_equal(bench_end(&bench, &failure),
                          interrupted ? STATUS_INTERRUPTED : STATUS_SYSTEM);
         bench_clear(&bench);
     }

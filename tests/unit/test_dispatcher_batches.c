@@ -89,7 +89,6 @@ static struct played play(const struct bench_settings *settings, size_t rows)
 {
     static struct played played;
     struct bench bench;
-    struct error error;
     double now = BENCH_BEGIN;
     played = (struct played){.left = rows};
     bench_start(&bench, settings);
@@ -107,7 +106,7 @@ static struct played play(const struct bench_settings *settings, size_t rows)
         player_speaks(&bench, &played, next);
     }
     assert_int_equal(played.rows, rows);
-    assert_int_equal(bench_end(&bench, &error), STATUS_OK);
+    assert_ok(bench_end(&bench, &failure));
     struct results *found = bench_rows(&bench);
     assert_int_equal(found->row_count, rows);
     assert_int_equal(resume_missing(bench.plan, found, NULL, 0, 1), 0);

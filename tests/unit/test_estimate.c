@@ -110,26 +110,24 @@ TEST(journal_rows_determine_the_total)
     struct results *earlier = results_create();
     struct record record;
     struct estimate_total total;
-    struct error error;
-    assert_int_equal(
-        manifest_parse("test.ini", manifest_text, strlen(manifest_text), &manifest, &error),
-        STATUS_OK);
-    assert_int_equal(plan_create(manifest, &plan, &error), STATUS_OK);
-    assert_int_equal(estimate_make(manifest, plan, NULL, &total, &error), STATUS_OK);
+    assert_ok(
+        manifest_parse("test.ini", manifest_text, strlen(manifest_text), &manifest, &failure));
+    assert_ok(plan_create(manifest, &plan, &failure));
+    assert_ok(estimate_make(manifest, plan, NULL, &total, &failure));
     assert_int_equal(total.left, 5);
     assert_int_equal(total.judged, 0);
     const double once = total.at_most;
     manifest->sweep.rounds = 3;
-    assert_int_equal(estimate_make(manifest, plan, NULL, &total, &error), STATUS_OK);
+    assert_ok(estimate_make(manifest, plan, NULL, &total, &failure));
     assert_true(fabs(total.at_most / once - 3) < 1e-9);
     char *in_rounds = printed(&total);
-    assert_non_null(strstr(in_rounds, " configurations in 3 rounds"));
+    assert_says(in_rounds, " configurations in 3 rounds");
     free(in_rounds);
     manifest->sweep.rounds = 1;
-    assert_int_equal(estimate_make(manifest, plan, NULL, &total, &error), STATUS_OK);
+    assert_ok(estimate_make(manifest, plan, NULL, &total, &failure));
     assert_true(total.at_most > 5 * 5 && total.at_most < 5 * 120);
     char *text = printed(&total);
-    assert_non_null(strstr(text, "on one slow device: at most "));
+    assert_says(text, "on one slow device: at most ");
     assert_null(strstr(text, "judged"));
     free(text);
 
@@ -138,14 +136,13 @@ TEST(journal_rows_determine_the_total)
     record.status = RECORD_MEASURED;
     record.attempts = 1;
     record.wall_time = 0.2;
-    assert_int_equal(results_add_record(earlier, &record, (struct place){.line = 1}, &error),
-                     STATUS_OK);
-    assert_int_equal(estimate_make(manifest, plan, earlier, &total, &error), STATUS_OK);
+    assert_ok(results_add_record(earlier, &record, (struct place){.line = 1}, &failure));
+    assert_ok(estimate_make(manifest, plan, earlier, &total, &failure));
     assert_int_equal(total.left, 4);
     assert_int_equal(total.judged, 3);
     assert_true(fabs(total.seconds - 3 * 0.3) < 1e-9); /* each with 50 % added */
     text = printed(&total);
-    assert_non_null(strstr(text, "judged by the rows that are there: at most 1 s for 3 config"));
+    assert_says(text, "judged by the rows that are there: at most 1 s for 3 config");
     free(text);
     results_destroy(earlier);
     plan_destroy(plan);

@@ -33,10 +33,8 @@ TEST(failures_to_open_have_a_reason)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         struct bench bench;
-        struct error error;
         bench_create(&bench, &rows[i].settings);
-        assert_int_equal(executor_open(bench.executor, &error), STATUS_DEVICE);
-        assert_says(error.text, rows[i].why);
+        assert_fails(executor_open(bench.executor, &failure), STATUS_DEVICE, rows[i].why);
         assert_null(executor_lost(bench.executor));
         assert_int_equal(starts(&bench), rows[i].starts);
         bench_end(&bench);
@@ -72,10 +70,9 @@ TEST(health_is_reported_at_the_end)
 TEST(auto_takes_the_next_kind_with_the_reason)
 {
     struct bench bench;
-    struct error error;
     char expected[200];
     bench_create(&bench, &(struct bench_settings){.kind = LAST_KIND});
-    assert_int_equal(executor_open(bench.executor, &error), STATUS_OK);
+    assert_ok(executor_open(bench.executor, &failure));
     assert_ptr_equal(executor_kind(bench.executor), LAST_KIND);
     snprintf(expected, sizeof expected, "%s, because no %s can be used: cannot start %s/%s",
              LAST_KIND->name, FIRST_KIND->noun, bench.folder, FIRST_KIND->worker);
@@ -90,11 +87,10 @@ TEST(a_rank_takes_the_device_of_its_number)
         "case $line in *'\"index\":1'*) device u1 ;; *) fail usage wrong ;; esac"};
     for (int rank = 0; rank < 2; ++rank) {
         struct bench bench;
-        struct error error;
         bench_create(&bench, &(struct bench_settings){.script.describe = describe[rank],
                                                       .kind = FIRST_KIND,
                                                       .local_rank = rank});
-        assert_int_equal(executor_open(bench.executor, &error), STATUS_OK);
+        assert_ok(executor_open(bench.executor, &failure));
         assert_int_equal(executor_device(bench.executor)->index, rank);
         bench_end(&bench);
     }
@@ -105,7 +101,6 @@ TEST(a_rank_lists_devices_before_it_opens_one)
 {
     for (int fewer = 0; fewer < 2; ++fewer) {
         struct bench bench;
-        struct error error;
         struct binding binding = {.local_count = 1, .device = 1};
         bench_create(&bench, &(struct bench_settings){.kind = FIRST_KIND});
         struct visible visible = executor_visible(bench.executor);
@@ -114,7 +109,7 @@ TEST(a_rank_lists_devices_before_it_opens_one)
         if (!fewer)
             sched_getaffinity(0, sizeof binding.cpus, binding.cpus.part);
         executor_bind(bench.executor, &binding);
-        assert_int_equal(executor_open(bench.executor, &error), STATUS_OK);
+        assert_ok(executor_open(bench.executor, &failure));
         assert_int_equal(executor_device(bench.executor)->index, 1);
         assert_int_equal(starts(&bench), 1 + fewer);
         bench_end(&bench);
@@ -125,12 +120,11 @@ TEST(a_signal_ends_the_wait_for_a_worker)
 {
     static const volatile sig_atomic_t signalled = 1;
     struct bench bench;
-    struct error error;
     bench_create(&bench, &(struct bench_settings){.script.describe = "hang",
                                                   .kind = LAST_KIND,
                                                   .requested = LAST_KIND,
                                                   .interrupted = &signalled});
-    assert_int_equal(executor_open(bench.executor, &error), STATUS_INTERRUPTED);
+    assert_int_equal(executor_open(bench.executor, &failure), STATUS_INTERRUPTED);
     bench_end(&bench);
 }
 
@@ -149,11 +143,10 @@ TEST(a_device_that_never_opens_is_reported_by_name)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         struct bench bench;
-        struct error error;
         char host[HOST_NAME_MAX + 1], expected[400];
         bench_create(&bench, &(struct bench_settings){
                                  .script = rows[i].script, .kind = FIRST_KIND, .local_rank = 1});
-        assert_int_equal(executor_open(bench.executor, &error), STATUS_OK);
+        assert_ok(executor_open(bench.executor, &failure));
         assert_says(executor_lost(bench.executor), rows[i].reason);
         assert_false(device_is_open(executor_device(bench.executor)));
         assert_ptr_equal(executor_kind(bench.executor), FIRST_KIND);

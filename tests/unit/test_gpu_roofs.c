@@ -230,8 +230,7 @@ static enum status try_tune(const struct roof_request *request, bool prove, stru
 
 static void tune(const struct roof_request *request, bool prove)
 {
-    struct error error;
-    assert_int_equal(try_tune(request, prove, &error), STATUS_OK);
+    assert_ok(try_tune(request, prove, &failure));
 }
 
 static void tune_all(bool prove)
@@ -254,8 +253,7 @@ static enum status measure_status(int kind, struct roof_order order, struct roof
 static struct roof measure(int kind, struct roof_order order)
 {
     struct roof roof;
-    struct error error;
-    assert_int_equal(measure_status(kind, order, &roof, &error), STATUS_OK);
+    assert_ok(measure_status(kind, order, &roof, &failure));
     return roof;
 }
 
@@ -346,8 +344,7 @@ FRESH_TEST(a_roof_keeps_the_device_busy)
     for (int i = 0; i < OFFERS; ++i) {
         int left = 7;
         double busy = script.busy;
-        assert_int_equal(roofs_keep_busy(roofs, offers[i].kind, a_few_times, &left, &error),
-                         STATUS_OK);
+        assert_ok(roofs_keep_busy(roofs, offers[i].kind, a_few_times, &left, &failure));
         assert_int_equal(left, -1);
         assert_true(script.busy > busy);
     }
@@ -476,7 +473,7 @@ FRESH_TEST(no_memory_is_a_reason)
             enum status status = measure_status(offers[j].kind, at_once, &roof, &error);
             assert_int_equal(status, i == 0 ? STATUS_UNSUPPORTED : STATUS_OK);
             if (status)
-                assert_non_null(strstr(error.text, "of device memory for the roofs"));
+                assert_says(error.text, "of device memory for the roofs");
         }
     }
 }

@@ -173,9 +173,8 @@ static struct injected run(const struct program *program, const char *task, cons
 {
     struct scratch folder;
     struct injected found;
-    struct error error;
     int status;
-    assert_int_equal(scratch_create(&folder, &error), STATUS_OK);
+    assert_ok(scratch_create(&folder, &failure));
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
@@ -209,7 +208,7 @@ static struct injected run(const struct program *program, const char *task, cons
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    assert_int_equal(injected_read(&folder, &found, &error), STATUS_OK);
+    assert_ok(injected_read(&folder, &found, &failure));
     scratch_remove(&folder);
     return found;
 }
@@ -252,7 +251,6 @@ static void runs_kernels(void)
 BENCH_TEST(kernels_of_the_first_region_are_traced)
 {
     struct record record;
-    struct error error;
     struct injected found =
         run(&(struct program){USUAL, .before = runs_kernels}, "trace", "profiler", "1", "region");
     assert_int_equal(found.launch_count, 2);
@@ -263,9 +261,9 @@ BENCH_TEST(kernels_of_the_first_region_are_traced)
     assert_int_equal(found.kernels[0].resident, 2 * 32); /* in 2048 threads */
     assert_int_equal(found.call_count, 2);
     assert_string_equal(found.untraced, "");
-    assert_non_null(strstr(found.sequence, " 2"));
+    assert_says(found.sequence, " 2");
     record_init(&record);
-    assert_int_equal(injected_record_trace(&found, 2, &record, &error), STATUS_OK);
+    assert_ok(injected_record_trace(&found, 2, &record, &failure));
     assert_int_equal(record.launches, 1);
     assert_true(record.busy_time > 74e-9 && record.busy_time < 76e-9); /* they overlap */
     record_clear(&record);
@@ -356,13 +354,12 @@ BENCH_TEST(each_launch_is_its_kernels)
 {
     enum { STALLS = ACTIVITY_COUNT - ACTIVITY_STALL_BARRIER };
     struct record record;
-    struct error error;
     struct injected found =
         run(&(struct program){SEVEN, 2, .ranges = 4}, "profile", "profiler", "7", "launches");
     assert_true(found.each[0][QUANTITY_DRAM_READ] == 3 * CUPTI_EACH);
     assert_true(found.each[1][QUANTITY_DRAM_READ] == 4 * CUPTI_EACH);
     record_init(&record);
-    assert_int_equal(injected_record_trace(&found, 1, &record, &error), STATUS_OK);
+    assert_ok(injected_record_trace(&found, 1, &record, &failure));
     injected_record_counts(&found, &found, 1, &record);
     assert_int_equal(record.kernel_count, 1);
     assert_true(record.kernels[0].flops_counted == record.flops_counted);
@@ -422,15 +419,14 @@ static void two_points(void)
 
 BENCH_TEST(points_of_one_process_are_apart)
 {
-    struct error error;
     struct injected first, other;
-    assert_int_equal(scratch_create(&second, &error), STATUS_OK);
+    assert_ok(scratch_create(&second, &failure));
     first =
         run(&(struct program){"", 1, .before = two_points}, "profile", "profiler", "7", "region");
-    assert_int_equal(injected_read(&second, &other, &error), STATUS_OK);
+    assert_ok(injected_read(&second, &other, &failure));
     assert_true(first.last && other.last);
-    assert_non_null(strstr(first.sequence, " 2"));
-    assert_non_null(strstr(other.sequence, " 1"));
+    assert_says(first.sequence, " 2");
+    assert_says(other.sequence, " 1");
     assert_true(first.region_count == 1 && other.region_count == 1);
     assert_true(first.launch_count == 1 && other.launch_count == 1);
     assert_true(other.values[QUANTITY_DRAM_READ] == CUPTI_EACH);

@@ -140,30 +140,25 @@ FOLDER_TEST(test_modes)
 {
     const char *path = path_of(state);
     struct journal *journal = NULL;
-    struct error error;
-    assert_int_equal(journal_open(path, JOURNAL_RESUME, &journal, &error), STATUS_USAGE);
-    assert_non_null(strstr(error.text, path));
+    assert_fails(journal_open(path, JOURNAL_RESUME, &journal, &failure), STATUS_USAGE, path);
     journal_close(open_journal(path, JOURNAL_CREATE));
-    assert_int_equal(journal_open(path, JOURNAL_CREATE, &journal, &error), STATUS_USAGE);
-    assert_non_null(strstr(error.text, path));
-    assert_non_null(strstr(error.text, "another job has begun this file"));
-    assert_int_equal(journal_open("/no/such/folder/j", JOURNAL_CREATE, &journal, &error),
-                     STATUS_SYSTEM);
-    assert_non_null(strstr(error.text, "/no/such/folder/j"));
+    assert_fails(journal_open(path, JOURNAL_CREATE, &journal, &failure), STATUS_USAGE, path);
+    assert_says(failure.text, "another job has begun this file");
+    assert_fails(journal_open("/no/such/folder/j", JOURNAL_CREATE, &journal, &failure),
+                 STATUS_SYSTEM, "/no/such/folder/j");
     assert_null(journal);
     int input = fcntl(STDIN_FILENO, F_GETFD);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(symlink(path, path), 0);
-    assert_int_equal(journal_open(path, JOURNAL_RESUME, &journal, &error), STATUS_SYSTEM);
-    assert_non_null(strstr(error.text, "circle"));
+    assert_fails(journal_open(path, JOURNAL_RESUME, &journal, &failure), STATUS_SYSTEM, "circle");
     assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), input);
     assert_int_equal(unlink(path), 0);
     journal_close(open_journal(path, JOURNAL_CREATE));
     if (chown(path, 65534, (gid_t)-1) == 0) { /* only root can */
-        assert_int_equal(journal_open(path, JOURNAL_RESUME, &journal, &error), STATUS_USAGE);
-        assert_non_null(strstr(error.text, "belongs to user nobody: --resume --any-owner"));
-        assert_int_equal(journal_open(path, JOURNAL_REPLACE, &journal, &error), STATUS_USAGE);
-        assert_non_null(strstr(error.text, "belongs to user nobody, who could change its rows"));
+        assert_fails(journal_open(path, JOURNAL_RESUME, &journal, &failure), STATUS_USAGE,
+                     "belongs to user nobody: --resume --any-owner");
+        assert_fails(journal_open(path, JOURNAL_REPLACE, &journal, &failure), STATUS_USAGE,
+                     "belongs to user nobody, who could change its rows");
         journal_close(open_journal(path, JOURNAL_ADOPT));
     }
 
@@ -177,12 +172,10 @@ FOLDER_TEST(test_locked)
 {
     const char *path = path_of(state);
     struct journal *first = open_journal(path, JOURNAL_CREATE), *second = NULL;
-    struct error error;
     char holder[64];
     snprintf(holder, sizeof holder, "in use by process %d of user ", getpid());
-    assert_int_equal(journal_open(path, JOURNAL_REPLACE, &second, &error), STATUS_USAGE);
-    assert_non_null(strstr(error.text, holder));
-    assert_non_null(strstr(error.text, path));
+    assert_fails(journal_open(path, JOURNAL_REPLACE, &second, &failure), STATUS_USAGE, holder);
+    assert_says(failure.text, path);
     assert_null(second);
     append(first, "record", record_entry(1, "s1-0", 1)); /* the first journal goes on */
     journal_close(first);
@@ -212,8 +205,7 @@ FOLDER_TEST(test_lock_is_waited_for)
     pid_t holder = fork();
     if (holder == 0) {
         struct journal *journal;
-        struct error error;
-        if (journal_open(path, JOURNAL_RESUME, &journal, &error) || write(ready[1], "", 1) != 1)
+        if (journal_open(path, JOURNAL_RESUME, &journal, &failure) || write(ready[1], "", 1) != 1)
             _exit(1);
         usleep(700000);
         _exit(0);
@@ -290,7 +282,6 @@ FOLDER_TEST(test_goes_on_elsewhere)
     assert_int_equal(chdir(dirname(folder)), 0);
     for (size_t i = 0; i < 2 * sizeof rows / sizeof *rows; ++i) {
         const size_t row = i / 2;
-        struct error error;
         bool torn;
         assert_int_equal(mkdir("sub", 0700), 0);
         struct journal *journal = open_journal(path, JOURNAL_CREATE);
@@ -301,15 +292,14 @@ FOLDER_TEST(test_goes_on_elsewhere)
             journal = open_journal(path, JOURNAL_RESUME);
         }
         append(journal, "record", record_entry(2, "s1-0", 2));
-        assert_ok(journal_check_path(journal, &error), &error);
+        assert_ok(journal_check_path(journal, &failure));
         rows[row].harm(path);
         assert_source_rows(journal, 2);
         append(journal, "record", record_entry(3, "s1-0", 3));
-        assert_ok(journal_sync(journal, &error), &error);
-        assert_int_equal(journal_check_path(journal, &error), STATUS_SYSTEM);
-        assert_non_null(strstr(error.text, rows[row].says));
+        assert_ok(journal_sync(journal, &failure));
+        assert_fails(journal_check_path(journal, &failure), STATUS_SYSTEM, rows[row].says);
         assert_string_equal(journal_path(journal), rows[row].moved);
-        assert_non_null(strstr(error.text, journal_path(journal)));
+        assert_says(failure.text, journal_path(journal));
         struct results *results = read_journal(journal_path(journal), &torn);
         assert_int_equal(results->row_count, 3);
         results_destroy(results);
@@ -331,7 +321,6 @@ FOLDER_TEST(test_earlier_version)
     char netcdf[128];
     struct manifest *manifest;
     struct plan *plan;
-    struct error error;
     size_t length;
     bool torn;
     char *text = file_load(TEST_DATA_DIR "/journals/cpu.nc.journal", &length);
@@ -342,8 +331,8 @@ FOLDER_TEST(test_earlier_version)
     assert_int_equal(results->row_count, 4);
     assert_int_equal(results->device_count, 1);
     const char *ini = results->sessions[0].manifest_text;
-    assert_ok(manifest_parse("sweep.ini", ini, strlen(ini), &manifest, &error), &error);
-    assert_ok(plan_create(manifest, &plan, &error), &error);
+    assert_ok(manifest_parse("sweep.ini", ini, strlen(ini), &manifest, &failure));
+    assert_ok(plan_create(manifest, &plan, &failure));
     assert_int_equal(plan->count, 4);
     assert_int_equal(resume_missing(plan, results, results->devices, 1, 1), 0);
     const struct record *record = record_of(results, 0);
@@ -357,7 +346,7 @@ FOLDER_TEST(test_earlier_version)
                         "onednn: oneDNN 2.6.3 has no native instructions for fp8 on this CPU; "
                         "cblas: its precisions are fp32 and fp64, not fp8");
     snprintf(netcdf, sizeof netcdf, "%.*s", (int)(strlen(path) - strlen(".journal")), path);
-    assert_ok(results_nc_write(results, netcdf, NULL, &error), &error);
+    assert_ok(results_nc_write(results, netcdf, NULL, &failure));
     assert_int_equal(unlink(netcdf), 0);
     struct journal *journal = open_journal(path, JOURNAL_RESUME);
     append(journal, "record", record_entry(1, results->devices[0].key, 1e-3));

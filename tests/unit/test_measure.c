@@ -158,8 +158,7 @@ static const struct device_ops made_up = {
 static struct request measure_request(void)
 {
     struct request request = request_default(REQUEST_MEASURE);
-    struct error error;
-    assert_int_equal(config_parse("conv2d batch=1", &request.config, &error), STATUS_OK);
+    assert_ok(config_parse("conv2d batch=1", &request.config, &failure));
     request.measure.counters = COUNTERS_OFF;
     request.measure.verify = false;
     return request;
@@ -168,11 +167,9 @@ static struct request measure_request(void)
 static struct record measured(struct device_state *state, const struct request *request)
 {
     struct measured row;
-    struct error error;
     srand48(1);
-    assert_int_equal(
-        measure_begin(&made_up, state, request, &(struct expected){.seed = 0}, &row, &error),
-        STATUS_OK);
+    assert_ok(
+        measure_begin(&made_up, state, request, &(struct expected){.seed = 0}, &row, &failure));
     assert_null(row.work);
     assert_int_equal(row.record.status, RECORD_MEASURED);
     return row.record;
@@ -320,13 +317,12 @@ static bool measure(struct batch *batch, struct device_state *device, int value,
     char text[64];
     bool waits = false;
     struct request request = request_default(REQUEST_MEASURE);
-    struct error error;
     snprintf(text, sizeof text, "conv2d batch=%d", value);
-    assert_int_equal(config_parse(text, &request.config, &error), STATUS_OK);
+    assert_ok(config_parse(text, &request.config, &failure));
     request.measure.verify = false;
     request.count_later = later;
     record_init(record);
-    assert_int_equal(batch_measure(batch, device, &request, record, &waits, &error), STATUS_OK);
+    assert_ok(batch_measure(batch, device, &request, record, &waits, &failure));
     return waits;
 }
 
@@ -336,7 +332,7 @@ static void assert_counted(struct record *record, double value)
     snprintf(text, sizeof text, " batch=%g ", value);
     assert_int_equal(record->status, RECORD_MEASURED);
     assert_int_equal(record->counters.code, COUNTED_YES);
-    assert_non_null(strstr(record->configuration, text));
+    assert_says(record->configuration, text);
     assert_true(record->flops_counted == value && record->time_median == 1e-3);
     record_clear(record);
 }
@@ -344,8 +340,7 @@ static void assert_counted(struct record *record, double value)
 static struct record taken(struct batch *batch, struct device_state *device)
 {
     struct record record;
-    struct error error;
-    assert_int_equal(batch_take(batch, device, &record, &error), STATUS_OK);
+    assert_ok(batch_take(batch, device, &record, &failure));
     return record;
 }
 
@@ -372,8 +367,7 @@ static void assert_all_counted(struct batch *batch, struct device_state *device,
 static void assert_empty(struct batch *batch, struct device_state *device)
 {
     struct record record;
-    struct error error;
-    assert_int_equal(batch_take(batch, device, &record, &error), STATUS_USAGE);
+    assert_int_equal(batch_take(batch, device, &record, &failure), STATUS_USAGE);
     assert_int_equal(device->works, 0);
 }
 
@@ -483,9 +477,9 @@ TEST(a_row_that_fails_beside_others_is_measured_alone)
 TEST(a_row_that_cannot_be_counted_is_counted_alone)
 {
     static const enum status failures[] = {STATUS_OK, STATUS_FAILED};
-    for (int failure = 0; failure < 2; ++failure) {
+    for (int row = 0; row < 2; ++row) {
         struct device_state device = {
-            .time = 1e-3, .iterations = 1, .room = 9, .never = 2, .failure = failures[failure]};
+            .time = 1e-3, .iterations = 1, .room = 9, .never = 2, .failure = failures[row]};
         struct batch *batch = batch_create(&made_up);
         for (int i = 1; i <= 3; ++i)
             assert_waits(batch, &device, i);
@@ -495,8 +489,8 @@ TEST(a_row_that_cannot_be_counted_is_counted_alone)
                 assert_counted(&record, i);
                 continue;
             }
-            assert_int_equal(record.status, failures[failure] ? RECORD_FAILED : RECORD_MEASURED);
-            if (failures[failure])
+            assert_int_equal(record.status, failures[row] ? RECORD_FAILED : RECORD_MEASURED);
+            if (failures[row])
                 assert_string_equal(record.error, "it cannot be counted");
             else
                 assert_int_equal(record.counters.code, COUNTED_INCOMPLETE);

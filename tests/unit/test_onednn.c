@@ -19,11 +19,10 @@ static struct work *prepare(struct device_state *state, const char *text, struct
 {
     struct config config = parse(text);
     struct work *work = NULL;
-    struct error error;
     record_init(record);
-    enum status status = device_ops.prepare(state, &config, seed, &work, record, &error);
+    enum status status = device_ops.prepare(state, &config, seed, &work, record, &failure);
     if (status != STATUS_OK && status != STATUS_UNSUPPORTED)
-        fail_msg("%s: %s", text, error.text);
+        fail_msg("%s: %s", text, failure.text);
     if (status)
         record_clear(record);
     return work;
@@ -32,9 +31,8 @@ static struct work *prepare(struct device_state *state, const char *text, struct
 static void read_all(struct device_state *state, struct work *work, enum tensor tensor,
                      double *values, int64_t count)
 {
-    struct error error;
     for (int64_t i = 0; i < count; ++i)
-        assert_int_equal(device_ops.read(state, work, tensor, &i, 1, &values[i], &error), 0);
+        assert_ok(device_ops.read(state, work, tensor, &i, 1, &values[i], &failure));
 }
 
 DEVICE_TEST(results_are_the_same_to_the_bit)
@@ -52,8 +50,7 @@ DEVICE_TEST(results_are_the_same_to_the_bit)
         {"attention batch=1 heads=5 sequence=90 keys=130 head_size=16 causal=yes", TENSOR_OUTPUT,
          5 * 90 * 16},
     };
-    struct error error;
-    if (onednn_check(PRECISION_FP32, &error))
+    if (onednn_check(PRECISION_FP32, &failure))
         skip();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         size_t size = (size_t)cases[i].count * sizeof(double);
@@ -66,7 +63,7 @@ DEVICE_TEST(results_are_the_same_to_the_bit)
             if (attempt != 1)
                 work = prepare(*state, text, &record);
             assert_non_null(work);
-            assert_int_equal(device_ops.run(*state, work, INT64_MAX, &error), STATUS_OK);
+            assert_ok(device_ops.run(*state, work, INT64_MAX, &failure));
             read_all(*state, work, cases[i].result, attempt ? again : first, cases[i].count);
             if (attempt > 0)
                 assert_memory_equal(first, again, size);
@@ -96,18 +93,17 @@ static int threads_count(void)
 DEVICE_TEST(record_names_the_code)
 {
     struct record record;
-    struct error error;
     double seconds[4];
-    if (onednn_check(PRECISION_FP32, &error))
+    if (onednn_check(PRECISION_FP32, &failure))
         skip();
     const int threads = threads_count();
     struct work *work =
         prepare(*state, "conv2d batch=4 channels=32 layout=nchw implementation=onednn", &record);
     assert_non_null(work);
     assert_true(record.algorithm[0] != '\0' && record.workspace > 0.0);
-    assert_int_equal(device_ops.time(*state, work, false, 4, seconds, &record, &error), STATUS_OK);
+    assert_ok(device_ops.time(*state, work, false, 4, seconds, &record, &failure));
     assert_int_equal(threads_count(), threads);
-    assert_int_equal(device_ops.trace(*state, work, false, &record, &error), STATUS_OK);
+    assert_ok(device_ops.trace(*state, work, false, &record, &failure));
     bool named = false;
     for (size_t i = 0; i < record.kernel_count; ++i)
         named |= strncmp(record.kernels[i].name, "onednn_convolution ", 19) == 0 &&
@@ -135,8 +131,7 @@ DEVICE_TEST(auto_prefers_onednn)
         {"lstm projection=4 pass=backward", "plain", "plain"},
         {"lstm precision=fp64", "plain", "plain"},
     };
-    struct error error;
-    bool with = onednn_check(PRECISION_FP32, &error) == STATUS_OK;
+    bool with = onednn_check(PRECISION_FP32, &failure) == STATUS_OK;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         struct record record;
         struct work *work = prepare(*state, cases[i].text, &record);
@@ -145,8 +140,8 @@ DEVICE_TEST(auto_prefers_onednn)
         device_ops.release(*state, work);
         record_clear(&record);
     }
-    assert_int_equal(onednn_check(PRECISION_FP64, &error), STATUS_UNSUPPORTED);
-    assert_int_equal(onednn_check(PRECISION_TF32, &error), STATUS_UNSUPPORTED);
+    assert_int_equal(onednn_check(PRECISION_FP64, &failure), STATUS_UNSUPPORTED);
+    assert_int_equal(onednn_check(PRECISION_TF32, &failure), STATUS_UNSUPPORTED);
 }
 
 static struct onednn_tensor a_matrix(enum onednn_place place, int64_t rows, int64_t columns)
@@ -169,15 +164,14 @@ DEVICE_TEST(packed_tensors_are_copied_once)
     void *data[ONEDNN_ARGUMENTS] = {
         [ONEDNN_SOURCE] = x, [ONEDNN_WEIGHTS] = w, [ONEDNN_DESTINATION] = y};
     struct onednn *made = NULL;
-    struct error error;
-    if (onednn_check(PRECISION_FP32, &error))
+    if (onednn_check(PRECISION_FP32, &failure))
         skip();
-    assert_int_equal(onednn_create(&operation, NULL, &made, &error), STATUS_OK);
+    assert_ok(onednn_create(&operation, NULL, &made, &failure));
     size_t bytes = (onednn_memory(made) + 64) / 64 * 64;
     void *memory = aligned_alloc(64, bytes);
     for (int i = 0; i < N * N; ++i)
         x[i] = w[i] = (float)(i / N == i % N);
-    assert_int_equal(onednn_bind(made, data, memory, &error), STATUS_OK);
+    assert_ok(onednn_bind(made, data, memory, &failure));
     for (int i = 0; i < N * N; ++i)
         x[i] *= 3.0F;
     onednn_run(made, NULL);
@@ -203,7 +197,7 @@ TEST(missing_operations_are_reported)
     operation.pass = ONEDNN_INFERENCE;
     assert_int_equal(onednn_create(&operation, NULL, &made, &error), STATUS_UNSUPPORTED);
     assert_null(made);
-    assert_non_null(strstr(error.text, "oneDNN"));
+    assert_says(error.text, "oneDNN");
     onednn_describe(text, sizeof text);
     assert_true(memchr(text, '\0', sizeof text) != NULL);
     onednn_destroy(NULL);

@@ -41,8 +41,7 @@ TEST(actions)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         struct options options;
-        struct error error;
-        assert_int_equal(parse(rows[i].line, &options, &error), STATUS_OK);
+        assert_ok(parse(rows[i].line, &options, &failure));
         assert_int_equal(options.action, rows[i].action);
     }
 }
@@ -50,24 +49,22 @@ TEST(actions)
 TEST(values)
 {
     struct options options;
-    struct error error;
-    assert_int_equal(parse("-v --device cpu --resume sweep.ini", &options, &error), STATUS_OK);
+    assert_ok(parse("-v --device cpu --resume sweep.ini", &options, &failure));
     assert_true(options.has_device &&
                 strcmp(device_kind_chosen(options.device)->name, "cpu") == 0 && options.resume);
     assert_int_equal(options.level, LOG_DEBUG);
-    assert_int_equal(parse("-q sweep.ini", &options, &error), STATUS_OK);
+    assert_ok(parse("-q sweep.ini", &options, &failure));
     assert_false(options.has_device || options.resume || options.overwrite || options.output);
     assert_int_equal(options.level, LOG_WARNING);
     assert_true(options.time_limit == 0 && !options.json && !options.workload);
-    assert_int_equal(
-        parse("--time-limit 2h --json --set a=1 --set b=2 --only x a.ini", &options, &error),
-        STATUS_OK);
+    assert_ok(
+        parse("--time-limit 2h --json --set a=1 --set b=2 --only x a.ini", &options, &failure));
     assert_true(options.time_limit == 7200 && options.json);
     assert_int_equal(options.amendment.set_count, 2);
     assert_int_equal(options.amendment.only_count, 1);
-    assert_int_equal(parse("--time-limit none a.ini", &options, &error), STATUS_OK);
+    assert_ok(parse("--time-limit none a.ini", &options, &failure));
     assert_true(isinf(options.time_limit));
-    assert_int_equal(parse("--list lstm", &options, &error), STATUS_OK);
+    assert_ok(parse("--list lstm", &options, &failure));
     assert_non_null(options.workload);
 }
 
@@ -105,9 +102,7 @@ TEST(wrong_lines_are_explained)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         struct options options;
-        struct error error = {""};
-        assert_int_equal(parse(rows[i].line, &options, &error), STATUS_USAGE);
-        assert_says(error.text, rows[i].text);
+        assert_fails(parse(rows[i].line, &options, &failure), STATUS_USAGE, rows[i].text);
     }
 }
 

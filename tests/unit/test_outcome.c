@@ -92,23 +92,22 @@ static enum status decode(json_t *object, struct holder *holder, struct error *e
 TEST(as_a_field_it_is_its_text)
 {
     struct holder holder, copy;
-    struct error error;
     fields_clear(table, &holder);
     json_t *object = fields_encode(table, &holder);
     assert_null(json_object_get(object, "counters"));
-    assert_int_equal(decode(object, &copy, &error), STATUS_OK);
+    assert_ok(decode(object, &copy, &failure));
     assert_true(copy.counters.code == FIELD_MISSING);
     json_decref(object);
 
     outcome_set(&holder.counters, COUNTED_REFUSED, "%s", "no; ask");
     object = fields_encode(table, &holder);
     assert_string_equal(json_string_value(json_object_get(object, "counters")), "refused: no; ask");
-    assert_int_equal(decode(object, &copy, &error), STATUS_OK);
+    assert_ok(decode(object, &copy, &failure));
     assert_true(outcome_same(&holder.counters, &copy.counters));
     json_object_set_new(object, "counters", json_string("perhaps"));
-    assert_int_equal(decode(object, &copy, &error), STATUS_SYSTEM);
+    assert_int_equal(decode(object, &copy, &failure), STATUS_SYSTEM);
     json_object_set_new(object, "counters", json_integer(1));
-    assert_int_equal(decode(object, &copy, &error), STATUS_SYSTEM);
+    assert_int_equal(decode(object, &copy, &failure), STATUS_SYSTEM);
     json_decref(object);
 }
 

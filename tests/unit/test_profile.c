@@ -197,11 +197,10 @@ static struct counted_work work_of(int times)
 static struct record count_one(struct counted_work *work, bool cold, enum unit unit)
 {
     struct record record;
-    struct error error;
     const struct countable row = {&work->base, cold, false, false, &record};
     record_init(&record);
     record.unit = unit;
-    assert_int_equal(profile_count(&profiler, &gpu, &row, 1, &error), STATUS_OK);
+    assert_ok(profile_count(&profiler, &gpu, &row, 1, &failure));
     return record;
 }
 
@@ -330,7 +329,6 @@ BENCH_TEST(a_batch_that_fails_can_be_counted_again)
 
 static void rows_trace(struct rows *rows, const int order[ROWS])
 {
-    struct error error;
     rows_make(rows, order);
     for (int i = 0; i < ROWS; ++i) {
         struct kernel kernel;
@@ -338,7 +336,7 @@ static void rows_trace(struct rows *rows, const int order[ROWS])
         strcpy(kernel.name, "fma");
         kernel.count = order[i];
         kernel.time = TIME * order[i];
-        assert_int_equal(record_set_kernels(&rows->records[i], &kernel, 1, &error), STATUS_OK);
+        assert_ok(record_set_kernels(&rows->records[i], &kernel, 1, &failure));
         rows->works[i].base.launches = calloc((size_t)order[i], sizeof(size_t));
         rows->works[i].base.launch_count = (size_t)order[i];
         rows->rows[i].kernels = true;
@@ -463,7 +461,6 @@ BENCH_TEST(each_resource_limits)
     for (int known = 1; known >= 0; --known) {
         struct counted_work work = work_of(1);
         struct record record;
-        struct error error;
         gpu.limits = (cudaOccDeviceProp){
             .computeMajor = known ? 9 : 99, /* the toolkit does not know 99 */
             .warpSize = 32,
@@ -478,8 +475,7 @@ BENCH_TEST(each_resource_limits)
             .numSms = gpu.multiprocessors,
         };
         record_init(&record);
-        assert_int_equal(profile_trace(&profiler, &gpu, &work.base, false, &record, &error),
-                         STATUS_OK);
+        assert_ok(profile_trace(&profiler, &gpu, &work.base, false, &record, &failure));
         assert_int_equal(record.kernel_count, KERNELS);
         for (size_t i = 0; i < KERNELS; ++i) {
             assert_int_equal(record.kernels[i].resident,

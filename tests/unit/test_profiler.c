@@ -111,8 +111,7 @@ static void assert_attached(enum attached attached)
 static struct outcome try_counters(void)
 {
     struct outcome outcome;
-    struct error error;
-    assert_int_equal(profiler_try(profiler, 0, NULL, &outcome, &error), STATUS_OK);
+    assert_ok(profiler_try(profiler, 0, NULL, &outcome, &failure));
     assert_true(outcome_same(&outcome, profiler_counters(profiler)));
     return outcome;
 }
@@ -120,8 +119,7 @@ static struct outcome try_counters(void)
 static enum status count_status(struct outcome *outcome)
 {
     double values[1][QUANTITY_COUNT];
-    struct error error;
-    enum status status = profiler_count(profiler, 0, &work, 1, NULL, 0, values, outcome, &error);
+    enum status status = profiler_count(profiler, 0, &work, 1, NULL, 0, values, outcome, &failure);
     assert_int_equal(isnan(values[0][QUANTITY_VECTOR_FP32]),
                      status || outcome->code != COUNTED_YES);
     return status;
@@ -138,18 +136,16 @@ static int64_t count_launches(void)
 {
     double values[1][QUANTITY_COUNT];
     struct outcome outcome;
-    struct error error;
     const size_t launches = 1;
     enum status status =
-        profiler_count(profiler, 0, &work, 1, &launches, ROOF_KINDS, values, &outcome, &error);
+        profiler_count(profiler, 0, &work, 1, &launches, ROOF_KINDS, values, &outcome, &failure);
     assert_int_equal(status, STATUS_OK);
     return outcome.code;
 }
 
 static enum status trace_status(struct outcome *outcome)
 {
-    struct error error;
-    enum status status = profiler_trace(profiler, &work, outcome, &error);
+    enum status status = profiler_trace(profiler, &work, outcome, &failure);
     assert_int_equal(profiler_last_trace(profiler)->launch_count > 0,
                      status == STATUS_OK && outcome->code == TRACED_WELL);
     return status;
@@ -432,12 +428,11 @@ BENCH_TEST(the_blocking_kernel_is_not_in_the_trace)
 {
     const struct profiled_work blocked = {work_prepare, work_run, NULL, work_block};
     struct outcome outcome;
-    struct error error;
     add_record("first", 3, 1000, 1500);
     add_record("wait", 1, 1000, 101000);
     add_record("second", 2, 1000, 1400);
     add_record("first", 4, 1000, 1500);
-    assert_int_equal(profiler_trace(profiler, &blocked, &outcome, &error), STATUS_OK);
+    assert_ok(profiler_trace(profiler, &blocked, &outcome, &failure));
     assert_int_equal(outcome.code, TRACED_WELL);
     assert_int_equal(test.blocks, 1);
     const struct trace last = *profiler_last_trace(profiler);
@@ -452,7 +447,7 @@ BENCH_TEST(the_blocking_kernel_is_not_in_the_trace)
 
     cupti.record_count = 0;
     add_record("wait", 1, 1000, 101000);
-    assert_int_equal(profiler_trace(profiler, &blocked, &outcome, &error), STATUS_OK);
+    assert_ok(profiler_trace(profiler, &blocked, &outcome, &failure));
     assert_string_equal(outcome.reason, "it saw no kernels");
 }
 

@@ -92,7 +92,7 @@ BENCH_TEST(a_timeout_ends_the_program)
     struct process_end end;
     assert_int_equal(run("echo here; trap '' TERM; sleep 300", 0.3, &end), STATUS_FAILED);
     assert_true(end.timed_out);
-    assert_non_null(strstr(error.text, "it last printed: here"));
+    assert_says(error.text, "it last printed: here");
     /* The program stops its reaper. */
     assert_int_equal(run("kill -STOP $PPID; echo here; exit 0", 0.3, &end), STATUS_FAILED);
     assert_true(end.timed_out);
@@ -232,7 +232,7 @@ static void file_write(const struct scratch *in, const char *name, const char *t
 static void assert_regions(const struct scratch *in, size_t regions, double error_of_result)
 {
     struct report report;
-    assert_int_equal(report_read(in, &report, &error), STATUS_OK);
+    assert_ok(report_read(in, &report, &failure));
     assert_int_equal(report.region_count, regions);
     assert_true(isnan(error_of_result)
                     ? isnan(report.verify_error)
@@ -254,8 +254,7 @@ BENCH_TEST(regions_of_two_processes_are_refused)
     struct report report;
     file_write(&folder, "12", "region 0.5\n");
     file_write(&folder, "13", "region 2\n");
-    assert_int_equal(report_read(&folder, &report, &error), STATUS_FAILED);
-    assert_non_null(strstr(error.text, "several processes"));
+    assert_fails(report_read(&folder, &report, &failure), STATUS_FAILED, "several processes");
 }
 
 BENCH_TEST(unknown_lines_are_refused)
@@ -289,7 +288,7 @@ BENCH_TEST(only_regular_files_are_read)
         struct scratch other;
         struct report report;
         enum status status = rows[i].refused ? STATUS_FAILED : STATUS_OK;
-        assert_int_equal(scratch_create(&other, &error), STATUS_OK);
+        assert_ok(scratch_create(&other, &failure));
         snprintf(command, sizeof command, "cd %s; %s", other.path, rows[i].command);
         assert_int_equal(system(command), 0);
         assert_int_equal(report_read(&other, &report, &error), status);
@@ -305,7 +304,7 @@ BENCH_TEST(links_are_not_followed)
 {
     char command[16400];
     struct scratch moved;
-    assert_int_equal(scratch_create(&moved, &error), STATUS_OK);
+    assert_ok(scratch_create(&moved, &failure));
     file_write(&moved, "1", "region 1\n");
     file_write(&folder, "mine", "region 1\nregion 1\n");
     snprintf(command, sizeof command, "mv %s %s/moved; ln -s %s %s", moved.path, folder.path,
@@ -335,7 +334,7 @@ BENCH_TEST(folders_of_dead_workers_are_swept)
     close(report[0]);
     close(report[1]);
     assert_int_equal(access(dead.path, F_OK), 0);
-    assert_int_equal(scratch_create(&next, &error), STATUS_OK);
+    assert_ok(scratch_create(&next, &failure));
     assert_int_not_equal(access(dead.path, F_OK), 0);
     assert_int_equal(access(folder.path, F_OK), 0);
     scratch_remove(&next);
@@ -396,8 +395,8 @@ BENCH_TEST(copies_and_fills_are_recorded)
 {
     file_write(&folder, "1.injected",
                "opened\ncopy 10 30 4000\ncopy 40 60 4000\nfill 5 10 256\nclosed 1\n");
-    assert_int_equal(injected_read(&folder, &injected, &error), STATUS_OK);
-    assert_int_equal(injected_record_trace(&injected, 2, &record, &error), STATUS_OK);
+    assert_ok(injected_read(&folder, &injected, &failure));
+    assert_ok(injected_record_trace(&injected, 2, &record, &failure));
     assert_true(record.memcpy_count == 1 && record.memcpy_bytes == 4000);
     assert_true(fabs(record.memcpy_time - 20e-9) < 1e-15);
     assert_true(record.memset_count == 1 && record.memset_bytes == 128);
@@ -428,8 +427,8 @@ BENCH_TEST(late_launches_are_told_from_queued_ones)
         injected_clear(&injected);
         record_clear(&record);
         record.time_median = rows[i].start == 150 ? 205e-9 : 1e-6;
-        assert_int_equal(injected_read(&folder, &injected, &error), STATUS_OK);
-        assert_int_equal(injected_record_trace(&injected, 1, &record, &error), STATUS_OK);
+        assert_ok(injected_read(&folder, &injected, &failure));
+        assert_ok(injected_record_trace(&injected, 1, &record, &failure));
         assert_true(record.host_paced == rows[i].paced && record.kernels[0].resident == 9);
     }
 }
@@ -449,9 +448,9 @@ BENCH_TEST(too_many_kernels_leave_sums)
     fclose(stream);
     file_write(&folder, "1.injected", text);
     free(text);
-    assert_int_equal(injected_read(&folder, &injected, &error), STATUS_OK);
+    assert_ok(injected_read(&folder, &injected, &failure));
     strcpy(record.error, "not verified");
-    assert_int_equal(injected_record_trace(&injected, 1, &record, &error), STATUS_OK);
+    assert_ok(injected_record_trace(&injected, 1, &record, &failure));
     injected_record_counts(&injected, &injected, 1, &record);
     assert_string_equal(record.error, "not verified; no kernels: the region runs 4097 different "
                                       "ones, and a row has 4096 at most");
@@ -492,7 +491,7 @@ BENCH_TEST(graphs_take_flops_of_the_run_without)
     for (int i = 0; i < QUANTITY_COUNT; ++i)
         one_by_one.each[0][i] = one_by_one.each[1][i] = i == QUANTITY_VECTOR_FP32 ? 15 : NAN;
     one_by_one.each_count = 2;
-    assert_int_equal(injected_record_trace(&graph, 2, &record, &error), STATUS_OK);
+    assert_ok(injected_record_trace(&graph, 2, &record, &failure));
     injected_ungraph(&graph, &injected, &plain, &one_by_one);
     injected_record_counts(&injected, &graph, 2, &record);
     assert_int_equal(record.counters.code, COUNTED_YES);
@@ -589,11 +588,10 @@ static void row_measure(const char *text)
     const struct device_ops device = {.program = device_is_cpu};
     struct request request = request_default(REQUEST_MEASURE);
     void *kept = NULL;
-    assert_int_equal(config_parse(text, &request.config, &error), STATUS_OK);
+    assert_ok(config_parse(text, &request.config, &failure));
     snprintf(request.folder, sizeof request.folder, "%s", folder.path);
     record_clear(&record);
-    assert_int_equal(program_row.measure(&device, NULL, &kept, &request, &record, &error),
-                     STATUS_OK);
+    assert_ok(program_row.measure(&device, NULL, &kept, &request, &record, &failure));
     assert_int_equal(record.status, RECORD_MEASURED);
     assert_true(record.busy_time == record.time_median && record.time_median > 0 && !kept);
 }
@@ -668,7 +666,7 @@ BENCH_TEST(a_program_has_the_model_that_it_names)
     struct config program =
         parse_any("program axes=\"batch=3 filters=7 mode=eager precision=fp16\" "
                   "command=x modelled_as=conv2d precision=fp16");
-    assert_int_equal(config_check(&program, &error), STATUS_OK);
+    assert_ok(config_check(&program, &failure));
     assert_true(config_cost(&program).flops == config_cost(&conv).flops);
     assert_true(config_cost(&program).bytes == config_cost(&conv).bytes);
     assert_int_equal(config_precision(&program), PRECISION_FP16);

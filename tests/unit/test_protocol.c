@@ -9,11 +9,10 @@
 
 static void pass_on(const struct reply *reply, struct reply *copy)
 {
-    struct error error;
     char *line = reply_encode(reply);
     assert_null(strchr(line, '\n'));
-    if (reply_decode(line, copy, &error))
-        fail_msg("%s: %s", line, error.text);
+    if (reply_decode(line, copy, &failure))
+        fail_msg("%s: %s", line, failure.text);
     free(line);
     assert_int_equal(copy->kind, reply->kind);
 }
@@ -51,10 +50,9 @@ TEST(requests_are_their_lines)
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; ++i) {
         struct request request;
-        struct error error;
         char line[640];
         quoted(lines[i], line);
-        assert_ok(request_decode(line, &request, &error), &error);
+        assert_ok(request_decode(line, &request, &failure));
         char *again = request_encode(&request);
         assert_string_equal(again, line);
         free(again);
@@ -87,7 +85,6 @@ TEST(links_round_trip)
 {
     double seconds[LINK_SAMPLES] = {3, 1, 2, 2, 2};
     struct reply reply, other;
-    struct error error;
     reply_init(&reply);
     reply_init(&other);
     reply.kind = REPLY_LINKS;
@@ -97,7 +94,7 @@ TEST(links_round_trip)
     strcpy(link.to, "GPU-2");
     link.peer_access = FIELD_MISSING;
     for (int i = 0; i < 500; ++i) /* as many as there are */
-        assert_ok(link_list_measured(&reply.links, &link, 8, seconds, &error), &error);
+        assert_ok(link_list_measured(&reply.links, &link, 8, seconds, &failure));
     assert_true(link.time == 2 && link.bandwidth == 6); /* 8 / 2 * 2 * 3 / 4 */
     pass_on(&reply, &other);
     assert_string_equal(other.id, "07ff");
@@ -110,13 +107,12 @@ TEST(links_round_trip)
 TEST(short_requests_take_defaults)
 {
     struct request request;
-    struct error error;
     const char *line = "{\"op\":\"measure\",\"configuration\":\"conv2d\"}\n";
-    assert_int_equal(request_decode(line, &request, &error), STATUS_OK);
+    assert_ok(request_decode(line, &request, &failure));
     assert_int_equal(request.measure.warmup, 5);
     assert_int_equal(request.measure.iterations, 20);
     assert_true(request.measure.verify);
-    assert_int_equal(request_decode("{\"op\":\"describe\"}", &request, &error), STATUS_OK);
+    assert_ok(request_decode("{\"op\":\"describe\"}", &request, &failure));
     assert_int_equal(request.index, 0);
 }
 
@@ -232,12 +228,10 @@ TEST(wrong_replies_are_refused)
 TEST(a_record_keeps_its_text)
 {
     struct reply reply;
-    struct error error;
     reply_init(&reply);
-    assert_int_equal(reply_decode("{\"reply\":\"record\",\"record\":{\"status\":\"failed\","
-                                  "\"configuration\":\"?\",\"mood\":7}}",
-                                  &reply, &error),
-                     STATUS_OK);
+    assert_ok(reply_decode("{\"reply\":\"record\",\"record\":{\"status\":\"failed\","
+                           "\"configuration\":\"?\",\"mood\":7}}",
+                           &reply, &failure));
     assert_int_equal(reply.record.status, RECORD_FAILED);
     assert_string_equal(reply.record_text,
                         "{\"status\":\"failed\",\"configuration\":\"?\",\"mood\":7}");
@@ -248,7 +242,6 @@ TEST(a_record_keeps_its_text)
 TEST(replies_round_trip)
 {
     struct reply reply, copy;
-    struct error error;
     reply_init(&reply);
     reply_init(&copy);
     reply.kind = REPLY_ERROR;
@@ -261,7 +254,7 @@ TEST(replies_round_trip)
     reply.status = error_set(&reply.error, STATUS_FAILED, "caf\xe9");
     pass_on(&reply, &copy);
     assert_string_equal(copy.error.text, "caf?");
-    assert_int_equal(reply_decode("{\"reply\":\"error\",\"text\":\"\"}", &copy, &error), STATUS_OK);
+    assert_ok(reply_decode("{\"reply\":\"error\",\"text\":\"\"}", &copy, &failure));
     assert_string_equal(copy.error.text, "no reason given");
 
     reply.kind = REPLY_RECORD;
@@ -275,9 +268,9 @@ TEST(replies_round_trip)
     strcpy(reply.configuration, "conv2d batch=16");
     pass_on(&reply, &copy);
     assert_string_equal(copy.configuration, "conv2d batch=16");
-    assert_int_equal(reply_decode("{\"reply\":\"timed\"}", &copy, &error), STATUS_SYSTEM);
+    assert_int_equal(reply_decode("{\"reply\":\"timed\"}", &copy, &failure), STATUS_SYSTEM);
 
-    assert_int_not_equal(reply_decode("{\"reply\":\"tale\"}", &copy, &error), STATUS_OK);
+    assert_int_not_equal(reply_decode("{\"reply\":\"tale\"}", &copy, &failure), STATUS_OK);
     reply_clear(&copy);
     reply_clear(&reply);
 }

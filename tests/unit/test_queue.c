@@ -13,9 +13,8 @@ TEST(order_is_golden)
 {
     struct manifest *manifest;
     struct plan *plan;
-    struct error error;
-    assert_ok(manifest_read(TEST_DATA_DIR "/queue.ini", &manifest, &error), &error);
-    assert_ok(plan_create(manifest, &plan, &error), &error);
+    assert_ok(manifest_read(TEST_DATA_DIR "/queue.ini", &manifest, &failure));
+    assert_ok(plan_create(manifest, &plan, &failure));
     struct queue *queue = queue_create(plan, 1, false, 1);
     FILE *golden = fopen(TEST_DATA_DIR "/queue.txt", "r");
     assert_non_null(golden);

@@ -45,27 +45,24 @@ TEST(wrong_types_are_refused)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         struct record record;
-        struct error error = {""};
         record_init(&record);
-        assert_int_equal(record_decode(json_text_of(cases[i].text), &record, &error),
-                         STATUS_SYSTEM);
-        assert_non_null(strstr(error.text, cases[i].says));
+        assert_fails(record_decode(json_text_of(cases[i].text), &record, &failure), STATUS_SYSTEM,
+                     cases[i].says);
     }
 }
 
 TEST(more_samples_than_a_row_has_are_refused)
 {
     struct record record;
-    struct error error;
     record_init(&record);
     json_t *object = json_pack("{s:s, s:[]}", "status", "measured", "sample");
     json_t *samples = json_object_get(object, "sample");
     for (int i = 0; i < RECORD_SAMPLES_MAX; ++i)
         json_array_append_new(samples, json_real(i));
-    assert_int_equal(decode(object, &record, &error), STATUS_OK);
+    assert_ok(decode(object, &record, &failure));
     assert_int_equal(record.sample_count, RECORD_SAMPLES_MAX);
     json_array_append_new(samples, json_real(1));
-    assert_int_equal(decode(object, &record, &error), STATUS_SYSTEM);
+    assert_int_equal(decode(object, &record, &failure), STATUS_SYSTEM);
     json_decref(object);
     record_clear(&record);
 }
@@ -79,7 +76,7 @@ TEST(more_kernels_than_a_row_has_are_refused)
     json_t *kernels = json_object_get(object, "kernels");
     for (int i = 0; i < RECORD_KERNELS_MAX; ++i)
         json_array_append_new(kernels, json_object());
-    assert_int_equal(decode(object, &record, &error), STATUS_OK);
+    assert_ok(decode(object, &record, &failure));
     assert_int_equal(record.kernel_count, RECORD_KERNELS_MAX);
     json_array_append_new(kernels, json_object());
     assert_int_equal(decode(object, &record, &error), STATUS_SYSTEM);
@@ -162,7 +159,7 @@ TEST(impossible_numbers_are_refused)
             json_object_del(object, name);
         else json_object_set(object, name, value);
         json_decref(members);
-        assert_int_equal(decode(object, &record, &error), STATUS_OK);
+        assert_ok(decode(object, &record, &failure));
         assert_int_equal(record_check(&record, &error), cases[i].says ? STATUS_SYSTEM : STATUS_OK);
         if (cases[i].says && !strstr(error.text, cases[i].says))
             fail_msg("%s: %s", text, error.text);
@@ -181,26 +178,25 @@ TEST(impossible_numbers_are_refused)
 TEST(unknown_members_and_long_texts_are_accepted)
 {
     struct record record;
-    struct error error;
     record_init(&record);
     char long_text[5000];
     memset(long_text, 'x', sizeof long_text - 1);
     long_text[sizeof long_text - 1] = '\0';
     json_t *object =
         json_pack("{s:s, s:s, s:i}", "status", "failed", "error", long_text, "not_yet_known", 1);
-    assert_int_equal(decode(object, &record, &error), STATUS_OK);
+    assert_ok(decode(object, &record, &failure));
     assert_int_equal(strlen(record.error), sizeof record.error - 1);
     json_decref(object);
     memcpy(long_text + sizeof record.error - 2, "\xc3\xa4", 2); /* cut between characters */
     object = json_pack("{s:s, s:s}", "status", "failed", "error", long_text);
-    assert_int_equal(decode(object, &record, &error), STATUS_OK);
+    assert_ok(decode(object, &record, &failure));
     assert_int_equal(strlen(record.error), sizeof record.error - 2);
     json_decref(object);
 
     strcpy(record.error, "caf\xe9");
     object = record_encode(&record);
     char *text = json_dumps(object, JSON_COMPACT);
-    assert_non_null(strstr(text, "caf?"));
+    assert_says(text, "caf?");
     free(text);
     json_decref(object);
     record_clear(&record);
@@ -212,9 +208,8 @@ TEST(a_record_is_completed)
     static const char text[] = "{\"status\":\"measured\", \"mood\" : 7,\"time_median\":1e-1,"
                                "\"label\":\"the worker's\",\"attempts\":9}";
     struct record record;
-    struct error error;
     record_init(&record);
-    assert_int_equal(record_decode(json_text_of(text), &record, &error), STATUS_OK);
+    assert_ok(record_decode(json_text_of(text), &record, &failure));
     strcpy(record.label, "plan's");
     strcpy(record.device_key, "session/0");
     record.attempts = 2;
@@ -223,7 +218,7 @@ TEST(a_record_is_completed)
     assert_string_equal(complete + strlen(text) - 1,
                         ",\"device_key\":\"session/0\",\"job_id\":\"\",\"label\":\"plan's\","
                         "\"attempts\":2,\"listed\":\"net:1 a x2\"}");
-    assert_int_equal(record_decode(json_text_of(complete), &record, &error), STATUS_OK);
+    assert_ok(record_decode(json_text_of(complete), &record, &failure));
     assert_string_equal(record.label, "plan's");
     assert_int_equal(record.attempts, 2);
     json_t *object = json_loads(complete, 0, NULL); /* jansson uses the last members, too */

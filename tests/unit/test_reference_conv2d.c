@@ -112,8 +112,7 @@ static void check_layer(const char *text, size_t slices)
     const struct reference_request request = {&config,      SEED,       INFINITY, 1,   INT64_MAX,
                                               loop_in_turn, layer_read, &l,       NULL};
     struct expectation expectation = {.count = 0};
-    struct error error;
-    assert_ok(config.workload->reference(&request, &expectation, &error), &error);
+    assert_ok(config.workload->reference(&request, &expectation, &failure));
     assert_int_equal(expectation.count, slices);
     for (size_t i = 0; i < expectation.count; ++i)
         check_slice(&l, &expectation.slices[i]);

@@ -34,7 +34,6 @@ static void check_lstm(const char *text, int64_t samples)
 {
     struct config config = parse(text);
     struct lstm s = lstm_from(&config);
-    struct error error;
     int64_t row = s.output * s.directions;
     double *x = filled(&config, TENSOR_INPUT, lstm_x_size(&s));
     double *w = filled(&config, TENSOR_WEIGHT, lstm_w_size(&s));
@@ -44,7 +43,7 @@ static void check_lstm(const char *text, int64_t samples)
     double *dx = zeros(s.sequence * samples * s.features), *dw = zeros(lstm_w_size(&s));
     const struct lstm_results results = {&config, SEED, samples,         NULL, y,
                                          dx,      dw,   lstm_w_size(&s), NULL};
-    assert_int_equal(lstm_network_compute(&request, &results, &error), STATUS_OK);
+    assert_ok(lstm_network_compute(&request, &results, &failure));
     lstm_loss(&s, x, w, dy, samples, plain);
     for (int64_t t = 0; t < s.sequence; ++t)
         for (int64_t i = 0; i < samples * row; ++i)
@@ -93,12 +92,11 @@ TEST(lstm_gradients)
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i)
         for (size_t j = 0; j < sizeof cells / sizeof *cells; ++j) {
             char text[WORKLOAD_TEXT];
-            struct error error;
             snprintf(text, sizeof text, "lstm %s %s pass=backward precision=fp64", shapes[i].shape,
                      cells[j]);
             struct config config;
-            assert_int_equal(config_parse(text, &config, &error), STATUS_OK);
-            if (config_check(&config, &error) == STATUS_OK)
+            assert_ok(config_parse(text, &config, &failure));
+            if (config_check(&config, &failure) == STATUS_OK)
                 check_lstm(text, shapes[i].samples);
         }
     check_lstm("lstm batch=2 sequence=3 features=2 hidden=5 projection=3 layers=2 directions=2 "
@@ -111,12 +109,11 @@ TEST(lstm_switched_by_the_device)
 {
     struct config config =
         parse("lstm cell=relu batch=2 sequence=3 features=2 hidden=3 pass=backward precision=fp64");
-    struct error error;
     const struct reference_request request = {.loop = loop_in_turn};
     double *off = zeros(2 * 3 * 3), *dx = filled(&config, TENSOR_INPUT, 2 * 3 * 2);
     const struct lstm_results results = {
         .config = &config, .seed = SEED, .samples = 2, .seen = off, .dx = dx};
-    assert_int_equal(lstm_network_compute(&request, &results, &error), STATUS_OK);
+    assert_ok(lstm_network_compute(&request, &results, &failure));
     for (int i = 0; i < 2 * 3 * 2; ++i)
         assert_true(dx[i] == 0.0);
     free(off);

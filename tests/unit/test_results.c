@@ -51,16 +51,15 @@ TEST(test_order_of_the_plan)
     struct record records[5];
     struct manifest *manifest;
     struct plan *plan;
-    struct error error;
     for (int i = 0; i < 5; ++i) {
         records[i] = sample_record(rows[4 - i].text, rows[4 - i].label, "s1-0", 0);
         records[i].status = rows[4 - i].status;
         records[i].time_median = records[i].status == RECORD_MEASURED ? 1 : NAN;
     }
-    assert_ok(manifest_parse("ini", ini, sizeof ini - 1, &manifest, &error), &error);
-    assert_ok(plan_create(manifest, &plan, &error), &error);
+    assert_ok(manifest_parse("ini", ini, sizeof ini - 1, &manifest, &failure));
+    assert_ok(plan_create(manifest, &plan, &failure));
     struct results *results = results_of(records, 5);
-    assert_ok(results_sort(results, plan, &error), &error);
+    assert_ok(results_sort(results, plan, &failure));
     assert_int_equal(results->row_count, 4);
     assert_int_equal(results->unplanned, 1);
     for (int i = 0; i < 5; ++i)
@@ -79,13 +78,11 @@ TEST(test_order_of_devices)
     static const char *const ordered[] = {"2026.1Z-7/0", "2026.1Z-7/2", "2026.1Z-7/10",
                                           "2026.2Z-7/0"};
     struct results *results = results_create();
-    struct error error;
     for (size_t i = 0; i < 4; ++i) {
         struct device device;
         device_init(&device);
         snprintf(device.key, sizeof device.key, "%s", arrived[i]);
-        assert_int_equal(results_add_device(results, &device, &(struct link_list){NULL, 0}, &error),
-                         STATUS_OK);
+        assert_ok(results_add_device(results, &device, &(struct link_list){NULL, 0}, &failure));
     }
     results_sort(results, NULL, &(struct error){{0}});
     for (size_t i = 0; i < 4; ++i) {
@@ -100,7 +97,6 @@ TEST(test_row_of_a_record)
     for (int status = RECORD_MEASURED; status <= RECORD_FAILED; ++status) {
         struct results *results = results_create();
         struct record record;
-        struct error error;
         record_init(&record);
         strcpy(record.configuration, "matmul k=16 m=\"quoted\"");
         strcpy(record.label, "gr\xc3\xbcn");
@@ -118,7 +114,7 @@ TEST(test_row_of_a_record)
         record.caller_time = 2e-6;
         record.caller_uncertainty = 0.125;
         strcpy(record.accuracy, "inaccurate: ...");
-        assert_ok(results_add_record(results, &record, (struct place){.line = 1}, &error), &error);
+        assert_ok(results_add_record(results, &record, (struct place){.line = 1}, &failure));
         const struct row *row = &results->rows[0];
         assert_string_equal(row->configuration, record.configuration);
         assert_string_equal(row->label, record.label);
@@ -138,7 +134,6 @@ TEST(test_free_clock)
 {
     static const char *const kinds[] = {"cuda", "cuda", "cpu"};
     struct results *results = results_create();
-    struct error error;
     for (int i = 0; i < 3; ++i) {
         struct device device;
         struct record record;
@@ -148,15 +143,14 @@ TEST(test_free_clock)
         device.clock_max = 1.98e9;
         roof_init(&device.roofs[device.roof_count++], ROOF_DRAM_READ, ROOF_ALONE);
         device.roofs[0].sm_clock = 1.965e9;
-        assert_ok(results_add_device(results, &device, &(struct link_list){NULL, 0}, &error),
-                  &error);
+        assert_ok(results_add_device(results, &device, &(struct link_list){NULL, 0}, &failure));
         record_init(&record);
         record.status = RECORD_MEASURED;
         snprintf(record.config_hash, sizeof record.config_hash, "%d", i);
         strcpy(record.device_key, "s1/0");
         record.sm_clock_free = i < 1 ? 1.995e9 : 2.04e9; /* 3 % above clock_max */
         record.sm_clock_counted = 2.05e9;
-        assert_ok(results_add_record(results, &record, (struct place){0}, &error), &error);
+        assert_ok(results_add_record(results, &record, (struct place){0}, &failure));
     }
     results_finish(results);
     assert_true(results->devices[0].sm_clock_free == 1.995e9);
@@ -178,7 +172,6 @@ TEST(test_device_is_one_entry)
     };
     const size_t count = sizeof entries / sizeof *entries;
     struct results *results = results_create();
-    struct error error;
     size_t kept = 0;
     for (size_t i = 0; i < count; ++i) {
         struct device device;
@@ -186,14 +179,13 @@ TEST(test_device_is_one_entry)
         device_init(&device);
         strcpy(device.key, entries[i].key);
         strcpy(device.uuid, entries[i].uuid);
-        assert_ok(results_add_device(results, &device, &(struct link_list){NULL, 0}, &error),
-                  &error);
+        assert_ok(results_add_device(results, &device, &(struct link_list){NULL, 0}, &failure));
         record_init(&record);
         record.status = RECORD_FAILED;
         snprintf(record.config_hash, sizeof record.config_hash, "%zu", i);
         strcpy(record.device_key, entries[i].key);
         if (entries[i].has_row)
-            assert_ok(results_add_record(results, &record, (struct place){0}, &error), &error);
+            assert_ok(results_add_record(results, &record, (struct place){0}, &failure));
     }
     results_sort(results, NULL, &(struct error){{0}});
     for (size_t i = 0; i < count; ++i) {
@@ -208,10 +200,9 @@ TEST(test_device_is_one_entry)
 static void add_session(struct results *results, int session, int roofs)
 {
     struct device device = gpu_device();
-    struct error error;
     snprintf(device.key, sizeof device.key, "s%d/0", session);
     device.roof_count = roofs;
-    assert_ok(results_add_device(results, &device, &(struct link_list){NULL, 0}, &error), &error);
+    assert_ok(results_add_device(results, &device, &(struct link_list){NULL, 0}, &failure));
 }
 
 /* A later session can have been interrupted before it had all roofs. */
@@ -255,7 +246,6 @@ TEST(test_nodes_by_session_and_host)
         {"s2/0", "b"}, {"s1/3", "b"}, {"s1/1", "a"}, {"s1/0", "b"}, {"s1/1", "a"}};
     const struct link link = {.operation = LINK_ALL_REDUCE, .nodes = 1, .bandwidth = 5};
     struct results *results = results_create();
-    struct error error;
     int64_t node_of[4];
     size_t count;
     for (size_t i = 0; i < 5; ++i) { /* key and host; i links */
@@ -265,10 +255,10 @@ TEST(test_nodes_by_session_and_host)
         strcpy(device.hostname, devices[i][1]);
         device.uuid[0] = (char)('a' + i % 4);
         while (links.count < i)
-            assert_ok(link_list_add(&links, &link, &error), &error);
-        assert_ok(results_add_device(results, &device, &links, &error), &error);
+            assert_ok(link_list_add(&links, &link, &failure));
+        assert_ok(results_add_device(results, &device, &links, &failure));
     }
-    assert_ok(results_sort(results, NULL, &error), &error);
+    assert_ok(results_sort(results, NULL, &failure));
     struct node_summary *nodes = nodes_find(results, node_of, &count);
     assert_int_equal(count, 3);
     assert_memory_equal(node_of, ((int64_t[]){0, 1, 0, 2}), sizeof node_of);

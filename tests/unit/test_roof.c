@@ -342,7 +342,6 @@ TEST(a_cache_slower_than_memory_is_contradicted)
 TEST(an_unknown_kind_is_kept)
 {
     struct device device, again;
-    struct error error;
     device_init(&device);
     add(&device, ROOF_DRAM_READ, ROOF_ALONE, 0.25, NAN);
     add(&device, ROOF_DRAM_READ, ROOF_TOGETHER, 0.5, NAN);
@@ -350,7 +349,7 @@ TEST(an_unknown_kind_is_kept)
     json_t *roofs = json_object_get(object, "roofs");
     json_object_set_new(json_array_get(roofs, 0), "name", json_string("l9 read"));
     char *text = json_dumps(object, JSON_COMPACT);
-    assert_int_equal(device_decode(json_text_of(text), &again, &error), STATUS_OK);
+    assert_ok(device_decode(json_text_of(text), &again, &failure));
     free(text);
     const struct roof *unknown = &again.roofs[0];
     assert_int_equal(again.roof_count, 2);

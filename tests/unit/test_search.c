@@ -97,7 +97,7 @@ static const char *search_for(struct search_case what, struct record *record, in
     snprintf(text, sizeof text, "conv2d cache=%s launch=%s", what.cold ? "cold" : "hot",
              what.replayed ? "graph" : "stream");
     record_init(record);
-    assert_int_equal(config_parse(text, &config, &error), STATUS_OK);
+    assert_ok(config_parse(text, &config, &failure));
     record_set_config(record, &config);
     record->offer = what.offer;
     enum status status = search_run(&search, &chosen, record, &error);
@@ -309,13 +309,13 @@ SCRIPT_TEST(refused_algorithms_are_listed)
     assert_int_equal(search_refuse(list, false, &record, &error), STATUS_UNSUPPORTED);
     strcpy(record.algorithm_id, "0000000000000001");
     strcpy(record.algorithm, "a");
-    assert_int_equal(search_refuse(list, false, &record, &error), STATUS_OK);
+    assert_ok(search_refuse(list, false, &record, &failure));
     strcpy(record.algorithm_id, "0000000000000bad");
     strcpy(record.algorithm, "b");
-    assert_int_equal(search_refuse(list, false, &record, &error), STATUS_OK);
+    assert_ok(search_refuse(list, false, &record, &failure));
     assert_string_equal(list, "0000000000000001 0000000000000bad ");
     assert_string_equal(record.refused_algorithms, "a; b");
-    assert_int_equal(search_refuse(list, true, &record, &error), STATUS_OK);
+    assert_ok(search_refuse(list, true, &record, &failure));
     assert_string_equal(record.refused_algorithms, "b");
     while (search_refuse(list, false, &record, &error) == STATUS_OK)
         assert_true(strlen(list) < sizeof list);
@@ -409,8 +409,7 @@ static struct kernel_list kernels_of(const char *const *names, struct identity *
         const char *const *names;
     } work = {{.ops = &kernels_ops}, names};
     struct kernel_list list = {.count = 0};
-    struct error error;
-    assert_int_equal(identity_find(NULL, &work.base, identity, &list, &error), STATUS_OK);
+    assert_ok(identity_find(NULL, &work.base, identity, &list, &failure));
     assert_true(script.busy == 0.0);
     return list;
 }

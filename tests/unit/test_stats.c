@@ -12,8 +12,7 @@
 static struct stats compute(const double *values, size_t count)
 {
     struct stats stats;
-    struct error error;
-    assert_int_equal(stats_compute(values, count, &stats, &error), STATUS_OK);
+    assert_ok(stats_compute(values, count, &stats, &failure));
     return stats;
 }
 
@@ -32,12 +31,11 @@ TEST(test_rounds)
 {
     const double values[] = {1.03, 1, 1.01};
     struct stats stats;
-    struct error error;
-    assert_ok(stats_rounds(values, 3, &stats, &error), &error);
+    assert_ok(stats_rounds(values, 3, &stats, &failure));
     assert_near(stats.median, 1.01, 1e-15);
     /* standard deviation 0.01528, variance of a median of three 0.4400 */
     assert_near(stats_uncertainty(&stats), 4.303 * 0.015275 * sqrt(2 * 0.43994) / 1.01, 1e-4);
-    assert_ok(stats_rounds(values, 2, &stats, &error), &error);
+    assert_ok(stats_rounds(values, 2, &stats, &failure));
     assert_near(stats.median_high - stats.median, 12.706 * 0.021213 * sqrt(2 * 0.61102), 1e-4);
 }
 
@@ -128,8 +126,7 @@ TEST(test_interval_holds_the_median)
 static bool two_modes(const double *values, size_t count)
 {
     bool two = false;
-    struct error error;
-    assert_int_equal(stats_two_modes(values, count, &two, &error), STATUS_OK);
+    assert_ok(stats_two_modes(values, count, &two, &failure));
     return two;
 }
 

@@ -120,7 +120,7 @@ TEST(log_does_not_wait_for_its_reader)
     fclose(log.stream);
     fclose(stream);
     text[read(ends[0], text, ROOM - 1)] = '\0';
-    assert_non_null(strstr(text, "2 messages are missing here"));
+    assert_says(text, "2 messages are missing here");
     assert_null(strstr(text, "unread"));
     close(ends[0]);
 }
@@ -216,9 +216,8 @@ TEST(words_are_split_as_a_shell_would)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         struct command_line line;
-        struct error error;
         char words[256];
-        enum status status = command_line_split(rows[i].text, &line, &error);
+        enum status status = command_line_split(rows[i].text, &line, &failure);
         assert_int_equal(status, rows[i].words ? STATUS_OK : STATUS_USAGE);
         if (status)
             continue;
@@ -234,15 +233,14 @@ TEST(appended_words_split_again)
                                         "A=x y", "A=", "=",   "$(x)=1", "\xc3\xa4"};
     char text[256] = "";
     struct command_line line;
-    struct error error;
     for (size_t i = 0; i < sizeof words / sizeof *words; ++i)
         assert_true(command_line_append(text, sizeof text, words[i]));
-    assert_int_equal(command_line_split(text, &line, &error), STATUS_OK);
+    assert_ok(command_line_split(text, &line, &failure));
     assert_int_equal(line.count, sizeof words / sizeof *words);
     for (size_t i = 0; i < line.count; ++i)
         assert_string_equal(line.words[i], words[i]);
     command_line_clear(&line);
-    assert_non_null(strstr(text, "A='x y'"));
+    assert_says(text, "A='x y'");
 }
 
 TEST(missing_room_changes_nothing)

@@ -81,10 +81,9 @@ TEST(remaining_rows_are_reported)
     left_over_add(&left_over, (struct estimate){100, true});
     assert_false(left_over_is_permanent(&left_over));
     left_over_format(&left_over, &limit, 8, text);
-    assert_non_null(strstr(text, "4 of 8 configurations"));
-    assert_non_null(strstr(text,
-                           "1 of them may take up to 100 s, more than any run with this limit has "
-                           "for a row (40.0 s): give it a longer one; go on with --resume"));
+    assert_says(text, "4 of 8 configurations");
+    assert_says(text, "1 of them may take up to 100 s, more than any run with this limit has "
+                      "for a row (40.0 s): give it a longer one; go on with --resume");
 
     left_over = (struct left_over){.left = -1, .rows_time = 40};
     left_over_add(&left_over, (struct estimate){100, true});
@@ -95,9 +94,9 @@ TEST(remaining_rows_are_reported)
     left_over =
         (struct left_over){.left = -1, .rows_time = NAN}; /* during the roofs, or without rows */
     left_over_format(&left_over, &limit, 0, text);
-    assert_non_null(strstr(text, "before all roofs were measured"));
+    assert_says(text, "before all roofs were measured");
     left_over_add(&left_over, (struct estimate){100, true});
     assert_false(left_over_is_permanent(&left_over));
     left_over_format(&left_over, &limit, 8, text);
-    assert_non_null(strstr(text, "only the time to write the file remains"));
+    assert_says(text, "only the time to write the file remains");
 }

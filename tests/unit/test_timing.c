@@ -79,10 +79,9 @@ static struct scripted_work work_of(const struct work_ops *functions, int launch
 static struct record timed(struct work *work, bool cold, int samples, double *seconds)
 {
     struct record record;
-    struct error error;
     record_init(&record);
-    assert_int_equal(timing_run(gpu, work, cold, 3, seconds, NULL, &error), STATUS_OK);
-    assert_int_equal(timing_run(gpu, work, cold, samples, seconds, &record, &error), STATUS_OK);
+    assert_ok(timing_run(gpu, work, cold, 3, seconds, NULL, &failure));
+    assert_ok(timing_run(gpu, work, cold, samples, seconds, &record, &failure));
     return record;
 }
 
@@ -205,12 +204,11 @@ SCRIPT_TEST(the_limit_follows_the_bound_algorithm)
             .work = &work.base, .count = 2, .bind = candidate_bind, .name = candidate_name};
         struct config config = config_default(&conv2d_workload);
         struct record record;
-        struct error error;
         int fastest;
         script.empty_time = device[i] * script.call_time;
         record_init(&record);
         record_set_config(&record, &config);
-        assert_ok(search_run(&search, &fastest, &record, &error), &error);
+        assert_ok(search_run(&search, &fastest, &record, &failure));
         assert_int_equal(fastest, 1);
         assert_near(record.search_time, parts[i] * script.empty_time);
         record_clear(&record);
@@ -227,11 +225,10 @@ static struct scripted_work call_of_a_library(void)
 {
     double seconds[3];
     struct scripted_work work = work_of(&ops, 1);
-    struct error error;
     script.event_time = 3e-6;
     script.empty_time = 6e-6;
     script.call_time = 100e-6;
-    assert_int_equal(timing_run(gpu, &work.base, false, 3, seconds, NULL, &error), STATUS_OK);
+    assert_ok(timing_run(gpu, &work.base, false, 3, seconds, NULL, &failure));
     work.iterations = script.blocks = 0;
     return work;
 }
@@ -251,7 +248,6 @@ SCRIPT_TEST(a_slow_host_is_waited_for_within_a_limit)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         double seconds[SAMPLES];
         struct record record;
-        struct error error;
         script_reset();
         struct scripted_work work = call_of_a_library();
         record_init(&record);
@@ -259,8 +255,7 @@ SCRIPT_TEST(a_slow_host_is_waited_for_within_a_limit)
         script.pause_every = cases[i].pause_every;
         script.pause_time = cases[i].pause_time;
         double begin = clock_monotonic();
-        assert_int_equal(timing_run(gpu, &work.base, false, SAMPLES, seconds, &record, &error),
-                         STATUS_OK);
+        assert_ok(timing_run(gpu, &work.base, false, SAMPLES, seconds, &record, &failure));
         double took = clock_monotonic() - begin;
         assert_true(record.sample_iterations > 50);
         assert_int_equal(script.blocks, cases[i].blocks);
@@ -290,7 +285,7 @@ SCRIPT_TEST(a_failure_unblocks_the_device)
     assert_int_equal(timing_run(gpu, &work.base, false, SAMPLES, seconds, &record, &error),
                      STATUS_FAILED);
     double failed = clock_monotonic();
-    assert_int_equal(vendor_synchronize(gpu, &error), STATUS_OK);
+    assert_ok(vendor_synchronize(gpu, &failure));
     assert_true(clock_monotonic() - failed < 2e-3);
     record_clear(&record);
 }
@@ -388,14 +383,13 @@ SCRIPT_TEST(a_caller_sees_the_slower_side)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         struct scripted_work work = work_of(cases[i].ops, 1);
         struct record record;
-        struct error error;
         record_init(&record);
         script.empty_time = cases[i].device * script.call_time;
-        assert_int_equal(timing_caller(gpu, &work.base, cases[i].cold, &record, &error), STATUS_OK);
+        assert_ok(timing_caller(gpu, &work.base, cases[i].cold, &record, &failure));
         const int unknown = work.iterations; /* with an unknown pace */
         work.base.pace =
             (struct pace){.enqueue_time = script.call_time, .iteration_time = script.empty_time};
-        assert_ok(timing_caller(gpu, &work.base, cases[i].cold, &record, &error), &error);
+        assert_ok(timing_caller(gpu, &work.base, cases[i].cold, &record, &failure));
         assert_true(work.iterations < 1.9 * unknown || unknown <= 15);
         assert_in_range(1e9 * record.host_time, 1e9 * script.call_time, 1.3e9 * script.call_time);
         assert_int_equal(isnan(record.caller_time), cases[i].cold || cases[i].ops == &reset_ops);
@@ -423,10 +417,9 @@ SCRIPT_TEST(a_graph_has_a_time_of_its_own)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         struct scripted_work work = work_of(cases[i].ops, 1);
         double seconds;
-        struct error error;
         work.base.pace.iteration_time = 15e-6;
         work.fails_at = cases[i].fails;
-        assert_int_equal(timing_graph(gpu, &work.base, cases[i].cold, &seconds, &error), STATUS_OK);
+        assert_ok(timing_graph(gpu, &work.base, cases[i].cold, &seconds, &failure));
         if (cases[i].timed)
             assert_near(seconds, script.node_time);
         else
@@ -445,9 +438,8 @@ SCRIPT_TEST(a_replay_has_the_pace_of_its_graph)
         struct scripted_work stream = work_of(kinds[i], 1);
         struct work *work = NULL;
         double seconds[SAMPLES];
-        struct error error;
         stream.base.precision = PRECISION_FP16;
-        assert_int_equal(replay_create(gpu, &stream.base, &work, &error), STATUS_OK);
+        assert_ok(replay_create(gpu, &stream.base, &work, &failure));
         assert_ptr_equal(work->stream, &stream.base);
         assert_int_equal(work->precision, PRECISION_FP16);
         assert_int_equal(work->ops->reset != NULL, kinds[i]->reset != NULL);
@@ -483,11 +475,10 @@ SCRIPT_TEST(a_replay_is_read_from_its_stream)
     double values[2];
     struct scripted_work stream = work_of(&held_ops, 1);
     struct work *work = NULL;
-    struct error error;
     script.arena = arena_open(gpu);
-    assert_ok(arena_allocate(script.arena, 64, "a result", &held, &error), &error);
-    assert_ok(replay_create(gpu, &stream.base, &work, &error), &error);
-    assert_ok(work_read(gpu, work, TENSOR_OUTPUT, offsets, 2, values, &error), &error);
+    assert_ok(arena_allocate(script.arena, 64, "a result", &held, &failure));
+    assert_ok(replay_create(gpu, &stream.base, &work, &failure));
+    assert_ok(work_read(gpu, work, TENSOR_OUTPUT, offsets, 2, values, &failure));
     assert_true(values[0] == 7 && values[1] == 2);
     work->ops->release(work);
     arena_free(script.arena, held);
@@ -541,14 +532,12 @@ SCRIPT_TEST(energy_is_of_the_work_alone)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         struct scripted_work work = work_of(cases[i].ops, 1);
         struct record record;
-        struct error error;
         struct resting_power resting = {NAN, NAN};
         record_init(&record);
         record.time_median = script.empty_time;
         script.idle_power = cases[i].idle_power;
         script.busy_power = cases[i].busy_power;
-        assert_int_equal(energy_run(gpu, &work.base, cases[i].cold, &resting, &record, &error),
-                         STATUS_OK);
+        assert_ok(energy_run(gpu, &work.base, cases[i].cold, &resting, &record, &failure));
         if (cases[i].known) {
             assert_near(record.idle_power, 100.0);
             assert_near(resting.idle, 100.0);

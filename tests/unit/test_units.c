@@ -41,8 +41,7 @@ TEST(test_integer)
     }
     int64_t value;
     struct error error;
-    assert_int_equal(units_integer("9223372036854775807", INT64_MIN, INT64_MAX, &value, &error),
-                     STATUS_OK);
+    assert_ok(units_integer("9223372036854775807", INT64_MIN, INT64_MAX, &value, &failure));
     assert_true(value == INT64_MAX);
     assert_int_equal(units_integer("x", 1, 8, &value, &error), STATUS_USAGE);
     assert_string_equal(error.text, "'x' is not a whole number from 1 to 8");
@@ -102,11 +101,10 @@ TEST(test_duration)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         double seconds = NAN;
-        struct error error = {""};
-        enum status status = units_duration(rows[i].text, &seconds, &error);
+        enum status status = units_duration(rows[i].text, &seconds, &failure);
         if (isnan(rows[i].seconds) ? status != STATUS_USAGE || !isnan(seconds)
                                    : fabs(seconds - rows[i].seconds) > 1e-12 * seconds)
-            fail_msg("'%s': %g s, %s", rows[i].text, seconds, error.text);
+            fail_msg("'%s': %g s, %s", rows[i].text, seconds, failure.text);
     }
 }
 
@@ -122,25 +120,23 @@ TEST(test_fraction)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         double fraction = NAN;
-        struct error error = {""};
-        enum status status = units_fraction(rows[i].text, &fraction, &error);
+        enum status status = units_fraction(rows[i].text, &fraction, &failure);
         if (isnan(rows[i].fraction) ? status != STATUS_USAGE || !isnan(fraction)
                                     : fabs(fraction - rows[i].fraction) > 1e-12)
-            fail_msg("'%s': %g, %s", rows[i].text, fraction, error.text);
+            fail_msg("'%s': %g, %s", rows[i].text, fraction, failure.text);
     }
 }
 
 TEST(test_flag)
 {
-    struct error error;
     int value = -1;
-    assert_int_equal(units_flag("yes", &value, &error), STATUS_OK);
+    assert_ok(units_flag("yes", &value, &failure));
     assert_int_equal(value, 1);
-    assert_int_equal(units_flag("no", &value, &error), STATUS_OK);
+    assert_ok(units_flag("no", &value, &failure));
     assert_int_equal(value, 0);
     static const char *const refused[] = {"", "true", "Yes", "1", "yes ", "on"};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; ++i)
-        assert_int_equal(units_flag(refused[i], &value, &error), STATUS_USAGE);
+        assert_int_equal(units_flag(refused[i], &value, &failure), STATUS_USAGE);
     assert_int_equal(value, 0);
 }
 

@@ -41,8 +41,7 @@ enum verdict { ACCURATE, INACCURATE, WRONG };
 static enum verdict verify(const struct device_ops *ops, void *state, const struct config *config,
                            struct record *record)
 {
-    struct error error;
-    enum status status = verify_work(ops, state, NULL, config, seed, &kept, record, &error);
+    enum status status = verify_work(ops, state, NULL, config, seed, &kept, record, &failure);
     return status ? WRONG : record->accuracy[0] ? INACCURATE : ACCURATE;
 }
 
@@ -414,18 +413,16 @@ TEST(the_fastest_that_is_not_wrong_is_measured)
         struct choosing choosing = {.algorithms = rows[i].algorithms, .has_room = !rows[i].no_room};
         struct request request = request_default(REQUEST_MEASURE);
         struct measured row;
-        struct error error;
         request.config = parse("conv2d batch=1 height=10 width=10 channels=16 filters=8 "
                                "precision=fp32");
         request.seed = seed;
         request.measure.counters = COUNTERS_OFF;
-        assert_int_equal(
-            measure_begin(&ops, (struct device_state *)&choosing, &request, &kept, &row, &error),
-            STATUS_OK);
+        assert_ok(
+            measure_begin(&ops, (struct device_state *)&choosing, &request, &kept, &row, &failure));
         const struct record *record = &row.record;
         if (rows[i].measured < 0) {
             assert_int_equal(record->status, RECORD_FAILED);
-            assert_non_null(strstr(record->error, "wrong result: relative error"));
+            assert_says(record->error, "wrong result: relative error");
             assert_true(record->verify_error > record->verify_tolerance);
             assert_true(isnan(record->time_median));
         } else {
@@ -465,11 +462,10 @@ TEST(one_reference_serves_hot_and_cold)
     expected_clear(&kept);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         struct record record;
-        struct error error;
         struct computed computed = {.how = {53, 53, 53}};
         snprintf(text, sizeof text, "conv2d height=8 width=8 precision=fp32 %s",
                  rows[i].parameters);
-        assert_int_equal(config_parse_as(&counted, text, &computed.config, &error), STATUS_OK);
+        assert_ok(config_parse_as(&counted, text, &computed.config, &failure));
         record_init(&record);
         verify(&computing, &computed, &computed.config, &record);
         assert_int_equal(references, rows[i].references);

@@ -17,8 +17,7 @@
 static struct worker_process *start(const char *path)
 {
     struct worker_process *process;
-    struct error error;
-    assert_ok(worker_process_start(path, NULL, NULL, NULL, &process, &error), &error);
+    assert_ok(worker_process_start(path, NULL, NULL, NULL, &process, &failure));
     return process;
 }
 
@@ -92,8 +91,7 @@ TEST(worker_answers)
     assert_string_equal(replies[1].device.kind, "cpu");
     assert_int_equal(replies[2].kind, REPLY_ERROR);
     assert_int_equal(replies[3].status, STATUS_USAGE);
-    assert_non_null(
-        strstr(replies[3].error.text, "counters: 'of' is unknown; allowed: auto, require, off"));
+    assert_says(replies[3].error.text, "counters: 'of' is unknown; allowed: auto, require, off");
     for (int i = 0; i < COUNT; ++i)
         reply_clear(&replies[i]);
     worker_process_destroy(process);
@@ -190,12 +188,10 @@ TEST(long_replies_arrive_whole)
 TEST(missing_program_is_named)
 {
     struct worker_process *process = NULL;
-    struct error error = {""};
-    assert_int_equal(worker_process_start("/no/such/worker", NULL, NULL, NULL, &process, &error),
-                     STATUS_SYSTEM);
-    assert_non_null(strstr(error.text, "was it built"));
+    assert_fails(worker_process_start("/no/such/worker", NULL, NULL, NULL, &process, &failure),
+                 STATUS_SYSTEM, "was it built");
     assert_null(process);
-    assert_non_null(strstr(error.text, "/no/such/worker"));
+    assert_says(failure.text, "/no/such/worker");
 }
 
 #ifdef ROOFSWEEP_PROGRAMS

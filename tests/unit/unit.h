@@ -13,11 +13,22 @@
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-static inline void assert_ok(enum status status, const struct error *error)
-{
-    if (status != STATUS_OK)
-        fail_msg("%s", error->text);
-}
+/* The error of calls that assert_ok and assert_fails check. */
+static struct error failure __attribute__((unused));
+
+#define assert_ok(call)                                                                            \
+    do {                                                                                           \
+        if ((call) != STATUS_OK)                                                                   \
+            fail_msg("%s", failure.text);                                                          \
+    } while (0)
+
+/* The call returns `expected`, and the text of `failure` contains `part`. */
+#define assert_fails(call, expected, part)                                                         \
+    do {                                                                                           \
+        failure.text[0] = '\0';                                                                    \
+        assert_int_equal(call, expected);                                                          \
+        assert_says(failure.text, part);                                                           \
+    } while (0)
 
 static inline void assert_says(const char *text, const char *part)
 {
