@@ -1,12 +1,12 @@
 /* The search for the fastest algorithm of a library.
  *
- * A search binds each candidate, identifies its kernels, and times it briefly; candidates with the
- * kernels of an earlier one share its time. Candidates within 15 % of the fastest, five at most,
- * enter the final: seven rounds in turn, so that a change of clock hits all of them. The median of
- * the rounds decides. A single finalist needs no rounds.
+ * A search binds each candidate, identifies its kernels, and times it briefly. A candidate with the
+ * kernels of an earlier candidate is not timed again. Candidates within 15 % of the fastest, five
+ * at most, enter the final: they are timed in turn, seven times, so that a change of clock hits all
+ * of them. The median of the seven times decides. A single finalist wins without a final.
  *
- * A candidate that the library refuses, or that fails, is skipped. If all are skipped, the error is
- * that of the first. A lost device ends the search with STATUS_DEVICE.
+ * A candidate that the library refuses, or that fails, is skipped. If all are skipped, the search
+ * returns the first error. A lost device ends the search with STATUS_DEVICE.
  *
  * Cost: binding (a library may compile code) takes most of the time, PART_SEARCH_BUILD of the
  * record; the timed runs are PART_SEARCH_RUN. A candidate ten times slower than the best runs once.
@@ -38,7 +38,7 @@ static const char *const generic_kernels[] = {
     "lementWise",   "elementwise", "elemWise",    "addBias", "_combine_",
     "splitKreduce", "init",        "scal_kernel", "memset",  "convert"};
 
-/* Adds a kernel by the driver's symbol, mangled or not. */
+/* `symbol`: the driver's name, mangled or not. */
 static void list_add(struct kernel_list *list, const char *symbol)
 {
     int failed, i = 0;
@@ -90,7 +90,6 @@ void kernel_list_format(const struct kernel_list *list, char *text, size_t size)
     }
 }
 
-/* Receives the kernels of one iteration. */
 struct kernels_seen {
     struct identity *identity;
     struct kernel_list *list;
@@ -131,19 +130,19 @@ static void hash_format(uint64_t hash, char text[IDENTITY_TEXT])
 /* ---- candidates ---- */
 
 enum { ROUNDS = 7, FINALISTS = 5 };
-static const double finalist_margin =
-    0.15; /* finalists: largest time relative to the fastest brief time */
+/* A finalist's brief time exceeds the fastest brief time by at most this fraction. */
+static const double finalist_margin = 0.15;
 
-/* A candidate that the library accepted, and whose kernels differ from all earlier entries. */
+/* A candidate whose kernels differ from those of all earlier entries. */
 struct entry {
     int candidate;
     struct identity identity;
     double time;           /* s, median of the last timing */
     double least;          /* s, lower bound of the time */
     double rounds[ROUNDS]; /* s, times of a finalist's rounds */
-    double noise;          /* relative noise of a finalist's rounds */
+    double noise;          /* of a finalist's rounds, relative */
     struct pace pace;
-    bool first; /* the kernels are those of the library's own first choice */
+    bool first; /* has the kernels of the library's own choice */
 };
 
 struct search_state {
@@ -151,11 +150,11 @@ struct search_state {
     bool cold, replayed;   /* values of the record's configuration */
     struct entry *entries; /* owned, room for all candidates */
     int count;
-    int bound;  /* bound candidate; -1: none */
+    int bound;  /* candidate; -1: none */
     double ran; /* s, time of all timed runs */
 };
 
-/* Returns the library's own first choice; NULL: the library refused its whole order. */
+/* Returns the library's own choice; NULL: the library has none, or refused all. */
 static struct entry *first_find(const struct search_state *state)
 {
     for (int i = 0; i < state->count; ++i)
@@ -164,8 +163,7 @@ static struct entry *first_find(const struct search_state *state)
     return NULL;
 }
 
-/* The median of several samples leaves out the first, which brings the candidate's data into the
- * caches. */
+/* Leaves out the first of several samples, which brings the candidate's data into the caches. */
 static enum status median_time(const struct search_state *state, double share, int samples,
                                double *seconds, double *median, struct error *error)
 {
@@ -178,20 +176,20 @@ static enum status median_time(const struct search_state *state, double share, i
     return STATUS_OK;
 }
 
-/* Whether a single sample shows that a candidate cannot become a finalist. `slack`, s: time by
- * which the single sample may exceed an iteration of a longer sample. */
+/* Returns whether one sample shows that a candidate cannot become a finalist. `slack`: s by which a
+ * sample of one iteration may exceed an iteration of a longer sample. */
 static bool is_hopeless(double time, double best_time, double slack)
 {
     const double noise = 0.1;
     return time > (1.0 + finalist_margin + noise) * best_time + slack;
 }
 
-/* s; a longer iteration is timed once, without an iteration before it that fills caches. */
+/* s; a longer iteration is timed once, because filling the caches hardly counts. */
 static const double long_time = 1e-3;
 
-/* Times a candidate briefly. The first iteration loads code; the third one runs behind a blocking
- * kernel. No samples follow if an iteration shows that the candidate cannot win, or is long.
- * A fourth one with a head start follows long ones in which the device waited for the host. */
+/* Times three iterations: the first loads code, the third runs behind a blocking kernel. Stops if
+ * an iteration shows that the candidate cannot win. Then takes samples, unless iterations are long:
+ * one more iteration, with a head start, if the device waited for the host. */
 static enum status brief_time(const struct search_state *state, double best_time,
                               struct entry *entry, struct error *error)
 {
@@ -225,7 +223,6 @@ static enum status candidate_bind(struct search_state *state, int candidate, str
     return STATUS_OK;
 }
 
-/* Binds a candidate and identifies its kernels. */
 static enum status candidate_identify(struct search_state *state, int candidate,
                                       struct identity *identity, struct error *error)
 {
@@ -297,7 +294,6 @@ static int by_time(const void *a, const void *b)
     return (first > second) - (first < second);
 }
 
-/* Takes the time of a finalist in a round. */
 static enum status round_time(struct search_state *state, struct entry *entry, int round,
                               struct error *error)
 {
@@ -319,7 +315,7 @@ static enum status round_time(struct search_state *state, struct entry *entry, i
     return status;
 }
 
-/* A single finalist has won. It needs a round only if its time by a graph is still unknown. */
+/* A single finalist has won. If rows replay a graph, one round measures its time in a graph. */
 static enum status final_run(struct search_state *state, int finalists, struct error *error)
 {
     const int rounds = finalists > 1 ? ROUNDS : state->replayed;
@@ -337,8 +333,8 @@ static enum status final_run(struct search_state *state, int finalists, struct e
     return STATUS_OK;
 }
 
-/* Counts the finalists among the sorted entries. The library's own first choice replaces the last
- * finalist, if it is near the fastest but not among the first five. */
+/* Counts the finalists among the sorted entries. The library's own choice is a finalist whenever
+ * its time allows: it takes the last of the five places if necessary. */
 static int finalists_count(struct search_state *state)
 {
     double limit = (1.0 + finalist_margin) * state->entries[0].time;
@@ -354,7 +350,7 @@ static int finalists_count(struct search_state *state)
     return count;
 }
 
-/* The library's own first choice wins within the noise. */
+/* The library's own choice wins unless the fastest beats it by more than the noise. */
 static struct entry *winner_find(const struct search_state *state, double *noise)
 {
     struct entry *fastest = &state->entries[0], *first = first_find(state);
@@ -413,8 +409,8 @@ static enum status winner_bind(struct search_state *state, int *chosen, struct r
 
 /* ---- an algorithm of an earlier search ---- */
 
-/* Whether the candidate is the offered algorithm; leaves it bound. The offered name may end with
- * ": KERNELS", which a candidate gets when it is bound. */
+/* Returns STATUS_OK if the candidate is the offered algorithm, and leaves it bound. The offered
+ * name may end with ": KERNELS", which a candidate's name gets only when it is bound. */
 static enum status offered_try(struct search_state *state, const struct algorithm *offer,
                                int candidate, struct error *error)
 {

@@ -18,14 +18,14 @@
 
 /* ---- kernels of a piece of work ---- */
 
-/* Identifies an algorithm by its kernels: a library may offer the same kernels under several names,
- * and later other kernels under the same name. Independent of the kernels' order. */
+/* Identifies an algorithm by its kernels, in any order. Names do not identify it: a library may
+ * offer the same kernels under several names, and a later version other kernels under the same
+ * name. */
 struct identity {
     uint64_t kernels;  /* hash of the kernels' names; 0: unknown */
     uint64_t launches; /* hash of names, grids, blocks and shared memory; 0: unknown */
 };
 
-/* Short names of the kernels of an iteration. Plain data. */
 enum { KERNEL_LIST_MAX = 16, KERNEL_LIST_NAME = 96 };
 struct kernel_list {
     struct listed_kernel {
@@ -35,14 +35,12 @@ struct kernel_list {
     int count;
 };
 
-/* Formats the kernels that multiply, "NAME, NAME", by falling number of launches, then by name.
- * Generic kernels (elementwise, set-up, reductions) are left out. Names that do not fit into `size`
- * bytes become "..."; without any name the text is "". */
+/* Formats the names of the kernels that multiply, "NAME, NAME", the most launched first. Leaves out
+ * generic kernels (elementwise, set-up, reductions). Names beyond `size` bytes become "...". */
 void kernel_list_format(const struct kernel_list *list, char *text, size_t size);
 
 /* Identifies the bound algorithm by capturing one iteration, which does not run. The identity stays
- * unknown if graph_kernels does not know the kernels. Adds the kernels to *list, which is empty;
- * NULL: not wanted. */
+ * unknown if graph_kernels does not know the kernels. Adds the kernels to *list; NULL: none. */
 enum status identity_find(struct gpu *gpu, struct work *work, struct identity *identity,
                           struct kernel_list *list, struct error *error);
 
@@ -52,17 +50,16 @@ struct search {
     struct gpu *gpu;
     struct work *work;
     int count; /* number of candidates, at least 1 */
-    /* Candidates from this one on have the library's own order. The first of these that the library
-     * accepts is the library's own choice. `count`: no order. */
+    /* Number of the first candidate of the library's heuristic. The first candidate from there on
+     * that the library accepts is the library's own choice. `count`: no heuristic. */
     int ordered;
     /* Makes `work` run a candidate. A refusal does not fail the search. */
     enum status (*bind)(struct gpu *gpu, struct work *work, int candidate, struct error *error);
     const char *(*name)(const struct work *work, int candidate);
-    /* Returns the place that keeps a candidate's shortest time with a hot cache, s; 0: unknown. A
-     * later search with a cold cache skips candidates that were slow with a hot one. NULL: no
-     * place. */
+    /* Returns where the caller keeps a candidate's shortest time with a hot cache, s; 0: unknown. A
+     * search with a cold cache skips candidates that were slow with a hot cache. NULL: not kept. */
     double *(*hot_time)(const struct work *work, int candidate);
-    /* algorithm_id of each refused algorithm, each followed by a space; NULL: none. */
+    /* algorithm_id of each algorithm with wrong results, with a space after each; NULL: none. */
     const char *refused;
     /* Replaces identity_find; NULL: identity_find. */
     enum status (*identify)(struct gpu *gpu, struct work *work, struct identity *identity,
@@ -83,9 +80,9 @@ enum status search_run(const struct search *search, int *chosen, struct record *
 
 enum { SEARCH_REFUSED = 128 };
 
-/* Adds the record's algorithm to the refused ones (search.refused), and to refused_algorithms of
- * the record. `recalled`: the algorithm comes from an earlier search, whose refusals the record
- * drops; later searches test them again. STATUS_UNSUPPORTED: the kernels are unknown, or the list
- * is full. */
+/* Adds the record's algorithm to `refused` (see struct search) and to record->refused_algorithms.
+ * With `recalled` the algorithm comes from an earlier search: the record drops that search's
+ * refusals, because the next search tests them again. STATUS_UNSUPPORTED: unknown kernels, or a
+ * full list. */
 enum status search_refuse(char refused[SEARCH_REFUSED], bool recalled, struct record *record,
                           struct error *error);

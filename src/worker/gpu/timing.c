@@ -1,14 +1,15 @@
 /* Device times of work, from events around samples.
  *
- * A series of samples is taken in chunks. Each chunk is enqueued behind a blocking kernel, so that
- * the device never waits for the host within the chunk. The work's pace limits the samples of a
- * chunk: the stream's queue must take all launches, or the host waits for a device that waits for
- * the host. A sample that fills the queue alone gets no more than a head start. struct pace is
- * learnt from the first three iterations and refined with each chunk. The iterations of a sample
- * follow from the timer's overhead, which is measured once for each open GPU.
+ * A series of samples is taken in chunks. The host enqueues each chunk behind a blocking kernel, so
+ * that the device never waits for the host within the chunk. The stream's queue must take all
+ * launches of a chunk; otherwise the host would wait for a device that waits for the host. If one
+ * sample fills the queue, the device starts early, and the host only gets a head start. struct pace
+ * is learnt from the first three iterations and refined with each chunk. The number of iterations
+ * in a sample follows from the timer's overhead, which is measured once for each open GPU.
  *
- * A chunk that the device began too early is discarded and tried again with twice the limit, then
- * sample by sample. If that fails as well, the samples are kept and the record says host_paced.
+ * If the device began a chunk too early, the chunk is discarded and tried again with twice the
+ * limit, then sample by sample. If that fails as well, the samples are kept and host_paced is
+ * recorded.
  *
  * Cost: three iterations to learn the pace; the discarded chunks, of 20 ms at most; the
  * calibration, 0.1 to 0.4 s for each open GPU. */
@@ -29,7 +30,7 @@ static double within(double value, double least, double most)
 
 enum { PAIRS = 25 };
 
-/* Measures the median time of pairs of events, each around this number of empty kernels. */
+/* *median: time between two events around `kernels` empty kernels. */
 static enum status pairs_measure(struct gpu *gpu, int pairs, int kernels, double *median,
                                  struct error *error)
 {
@@ -55,8 +56,8 @@ static enum status pairs_measure(struct gpu *gpu, int pairs, int kernels, double
     return STATUS_OK;
 }
 
-/* The overhead is the time of a pair around one kernel, less the time that each further kernel
- * adds. An empty pair shows less: its second event does not wait for the end of a kernel. */
+/* The overhead is the time of a pair of events around one kernel, less the time that each further
+ * kernel adds. A pair without a kernel shows less: no event waits for the end of a kernel. */
 static enum status overhead_measure(struct gpu *gpu, double *overhead, struct error *error)
 {
     enum { FEW_PAIRS = 5, MANY = 100 };
@@ -69,9 +70,9 @@ static enum status overhead_measure(struct gpu *gpu, double *overhead, struct er
     return STATUS_OK;
 }
 
-/* Measures the clock while a single thread waits: the device allows no higher one. An idle device
- * wakes up first. A load of the tensor units leaves a low clock, which rises for up to 0.2 s, so
- * the clock is read until it stays the same. */
+/* Measures the highest clock that the device reaches: while a single thread waits. The first delay
+ * wakes an idle device. A load of the tensor units leaves a low clock, which rises for up to 0.2 s,
+ * so the clock is read until it stays the same. */
 static enum status clock_free_measure(struct gpu *gpu, double *clock_free, struct error *error)
 {
     enum { STILL = 25, MOST = 150 };
@@ -93,7 +94,6 @@ static enum status clock_free_measure(struct gpu *gpu, double *clock_free, struc
     return STATUS_OK;
 }
 
-/* Measures once for each open GPU. */
 static enum status calibrate(struct gpu *gpu, struct calibration *calibration, struct error *error)
 {
     struct calibration *known = vendor_calibration(gpu), measured;
@@ -137,8 +137,8 @@ static bool fills_queue(const struct pace *pace, int iterations)
     return pace->launches * iterations > queue_launches;
 }
 
-/* Returns the time in which the host fills the queue, s. It limits the blocking kernel if a sample
- * does not fit into the queue. `host_time`: the host's time for an iteration, s. */
+/* Returns the time in which the host fills the queue, s: the limit of the blocking kernel if a
+ * sample does not fit into the queue. `host_time`: the host's time for an iteration, s. */
 static double head_start(const struct pace *pace, double host_time)
 {
     return host_time * queue_launches / pace->launches;
@@ -147,9 +147,7 @@ static double head_start(const struct pace *pace, double host_time)
 /* Samples that are enqueued together. */
 struct chunk {
     int samples;
-    /* s, limit of the blocking kernel; 0: no blocking kernel, because the pace is unknown or a
-     * sample fills the queue of a slow device */
-    double limit;
+    double limit; /* s, limit of the blocking kernel; 0: no blocking kernel */
 };
 
 /* A descheduled host may be away for tens of milliseconds. Launches that take the host longer than
@@ -161,12 +159,11 @@ double timing_block_limit(const struct pace *pace, double host_time)
                                 : within(margin * host_time, least, most);
 }
 
-/* Plans the next chunk of the `left` samples, left >= 1. The second attempt has twice the limit.
- * After pace.given_up the limit is about the time that the host should need. */
+/* Plans the next chunk of the `left` samples. The second attempt (1) has twice the limit of the
+ * first (0). After pace.given_up the limit is about the time that the host should need. */
 static struct chunk chunk_plan(const struct pace *pace, int iterations, int left, int attempt)
 {
-    const double device_time_most =
-        20e-3; /* s; longer chunks would lose too much time if discarded */
+    const double device_time_most = 20e-3; /* s; discarding longer chunks would cost too much */
     const double given_up_margin = 1.5, given_up_least = 20e-6; /* s */
     if (pace->unblocked < LEARNING)
         return (struct chunk){1, 0.0};
@@ -195,7 +192,6 @@ struct series {
     struct calibration calibration;
 };
 
-/* The host's view of one chunk. */
 struct enqueued {
     double time; /* s, host's time for one iteration with its preparation */
     double rest; /* s, host's time after the first preparation */
@@ -203,8 +199,8 @@ struct enqueued {
 };
 
 /* Reads the device's clocks before the first sample and after the last. Blocks the device after the
- * first sample's preparation, so that its launches take no places in the queue. If the first event
- * is pending at the end, the device has begun no sample. */
+ * first preparation, whose launches then leave the queue before the samples come. If the first
+ * event is pending at the end, the device has begun no sample. */
 static enum status samples_enqueue(const struct series *s, const struct chunk *chunk,
                                    struct enqueued *enqueued, struct error *error)
 {
@@ -240,7 +236,7 @@ static void launch_add(const struct graph_kernel *kernel, void *argument)
     ++*(int *)argument;
 }
 
-/* Counts the launches of an iteration that takes the host long. */
+/* Counts launches only if an iteration takes the host long. */
 static enum status launches_count(const struct series *s, struct error *error)
 {
     struct pace *pace = &s->work->pace;
@@ -254,8 +250,8 @@ static enum status launches_count(const struct series *s, struct error *error)
     return STATUS_OK;
 }
 
-/* Enqueues a chunk, up to twice, until the device is still blocked at its end, unless a sample
- * fills the queue. Unblocks the device in any case. */
+/* Enqueues a chunk. If the device began it before all was enqueued, enqueues it once more, unless a
+ * sample fills the queue. Unblocks the device in any case. */
 static enum status chunk_try(const struct series *s, int left, struct chunk *chunk,
                              struct enqueued *enqueued, struct error *error)
 {
@@ -296,8 +292,8 @@ static enum status conditions_record(struct gpu *gpu, int last, struct record *r
 }
 
 /* Learns the host's pace if the host never waited, and the device's pace if the device was blocked
- * or if a sample fills the queue. The device was behind if it still ran for a good part of the
- * sample's `time` when the host had enqueued everything. */
+ * or a sample fills the queue. In a full queue the device was behind if, when the host had enqueued
+ * everything, it still had a twentieth of the sample's `time` to run. */
 static void pace_update(struct series *s, const struct chunk *chunk,
                         const struct enqueued *enqueued, double time, double shortest)
 {
@@ -355,7 +351,6 @@ static enum status series_take(struct series *s, int samples, double *seconds, s
     return STATUS_OK;
 }
 
-/* Begins with samples of one iteration. */
 static enum status series_begin(struct gpu *gpu, struct work *work, bool cold, struct series *s,
                                 struct error *error)
 {
@@ -363,11 +358,11 @@ static enum status series_begin(struct gpu *gpu, struct work *work, bool cold, s
     return calibrate(gpu, &s->calibration, error);
 }
 
-/* Learns the pace, and chooses the iterations of a sample: the timer's overhead becomes `share` of
- * it. The iteration after those of LEARNING shows the device's pace. The number of iterations
- * depends on the device alone: a busy host changes no sample. Since a launch takes the device about
- * a microsecond, only a sample of one iteration can have more launches than the queue holds.
- * Iterations that need a preparation are timed one by one. */
+/* Learns the pace, and chooses the iterations of a sample, so that the timer's overhead is `share`
+ * of the sample. The iteration after those of LEARNING shows the device's pace. The number of
+ * iterations depends on the device alone: a busy host changes no sample. A launch takes the device
+ * about a microsecond, so only a sample of one iteration can have more launches than the queue
+ * holds. Iterations that need a preparation are timed one by one. */
 static enum status sample_size(struct series *s, double share, int *iterations, struct error *error)
 {
     const double most = 1000.0;
@@ -409,7 +404,7 @@ enum status timing_run(struct gpu *gpu, struct work *work, bool cold, int sample
     return STATUS_OK;
 }
 
-/* The timer's time is subtracted, so samples of a slow host may be short. */
+/* The overhead is subtracted, so samples of a slow host may be short. */
 enum status timing_compare(struct gpu *gpu, struct work *work, bool cold, double share, int samples,
                            double *seconds, struct error *error)
 {
@@ -479,9 +474,8 @@ enum status timing_graph(struct gpu *gpu, struct work *work, bool cold, double *
 
 /* ---- loops of a caller ---- */
 
-/* Times of one iteration, s. */
 struct loop_times {
-    double host, caller;
+    double host, caller; /* s, for one iteration */
 };
 
 static enum status loop_run(struct gpu *gpu, struct work *work, int iterations,
@@ -500,9 +494,8 @@ static enum status loop_run(struct gpu *gpu, struct work *work, int iterations,
 }
 
 /* A loop is long enough that the final wait hardly counts, and short enough that its launches fit
- * into the queue. With a cold cache only the host's time is recorded. It does not include the final
- * wait, so shorter loops are enough. If caller_time is recorded, at least six loops run,
- * which its interval needs. The pace of a timed work says how many iterations a loop needs. */
+ * into the queue. With a cold cache only the host's time is recorded. It leaves out the final wait,
+ * so shorter loops are enough. The confidence interval of caller_time needs at least six loops. */
 enum status timing_caller(struct gpu *gpu, struct work *work, bool cold, struct record *record,
                           struct error *error)
 {

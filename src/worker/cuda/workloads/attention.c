@@ -9,9 +9,9 @@
 #include "worker/cuda/workloads/product.h"
 
 struct attention_work {
-    struct graph_work graph; /* its own graph is set with cuDNN only */
+    struct graph_work graph; /* only the implementation cudnn uses the graph itself */
     struct attention shape;
-    float scale, hidden; /* the graph reads both when it runs */
+    float scale, hidden; /* must outlive the graph, which reads both at each run */
     /* plain: scores = q k^T, and o = softmax(scores) v */
     struct product first, second;
 };
@@ -33,8 +33,8 @@ static void attention_shape(const struct config *config, struct work *work, stru
 
 /* ---- fused, by a graph of cuDNN ----
  *
- * The operations of its documentation's "Fused Flash Attention fprop", which an engine runs as one
- * kernel: product, scale, mask, softmax, product. */
+ * The graph has the operations of "Fused Flash Attention fprop" in cuDNN's documentation, which an
+ * engine runs as one kernel: product, scale, mask, softmax, product. */
 
 /* Unique ids of the graph's tensors; tensors with memory come first. */
 enum {
@@ -60,7 +60,6 @@ enum {
     TENSORS
 };
 
-/* A graph under construction. */
 struct description {
     struct cudnn_graph *graph;
     const struct attention *shape;
@@ -70,14 +69,6 @@ struct description {
 static struct cudnn_extents lines(const struct attention *s, int64_t count, int64_t width)
 {
     return cudnn_extents_nchw(s->batch, s->heads, count, width);
-}
-
-/* The extents of k, which is transposed in its product. */
-static struct cudnn_extents keys_across(const struct attention *s)
-{
-    struct cudnn_extents keys = lines(s, s->keys, s->head_size);
-    return (struct cudnn_extents){{s->batch, s->heads, s->head_size, s->keys},
-                                  {keys.stride[0], keys.stride[1], 1, s->head_size}};
 }
 
 static bool is_of_mask(int tensor)
@@ -95,13 +86,16 @@ static enum status tensors_describe(struct description *d, struct error *error)
     const struct cudnn_extents pairs = lines(s, s->sequence, s->keys),
                                each = lines(s, s->sequence, 1);
     const struct cudnn_extents one = {{1, 1, 1, 1}, {1, 1, 1, 1}};
+    const struct cudnn_extents keys = lines(s, s->keys, s->head_size);
+    const struct cudnn_extents transposed = {{s->batch, s->heads, s->head_size, s->keys},
+                                             {keys.stride[0], keys.stride[1], 1, s->head_size}};
     const struct {
         struct cudnn_extents extents;
         cudnnDataType_t type;
     } rows[TENSORS] = {
         [ATTENTION_Q] = {queries, data},
-        [ATTENTION_K] = {keys_across(s), data},
-        [ATTENTION_V] = {lines(s, s->keys, s->head_size), data},
+        [ATTENTION_K] = {transposed, data},
+        [ATTENTION_V] = {keys, data},
         [ATTENTION_O] = {queries, data},
         [ATTENTION_SCALE] = {one, CUDNN_DATA_FLOAT},
         [ATTENTION_HIDDEN] = {one, CUDNN_DATA_FLOAT},
@@ -136,7 +130,7 @@ static enum status tensors_describe(struct description *d, struct error *error)
 
 /* ---- operations ---- */
 
-/* A kind of operation: its description, and cuDNN's names of its parts. */
+/* cuDNN's names of a kind of operation and of its parts. */
 enum kind { PRODUCT, POINTWISE, REDUCTION };
 static const struct {
     cudnnBackendDescriptorType_t description, operation;
@@ -223,18 +217,6 @@ static enum status operation_describe(struct description *d, const struct operat
     return cudnn_graph_operate(d->graph, kinds[o->kind].operation, operation, error);
 }
 
-/* Adds the operations to an empty graph. fp16 or bf16. */
-static enum status graph_describe(struct cudnn_graph *graph, const struct attention *shape,
-                                  struct error *error)
-{
-    struct description d = {.graph = graph, .shape = shape};
-    TRY(tensors_describe(&d, error));
-    for (size_t i = 0; i < sizeof operations / sizeof *operations; ++i)
-        if (shape->causal || !is_of_mask(operations[i].y))
-            TRY(operation_describe(&d, &operations[i], error));
-    return STATUS_OK;
-}
-
 bool attention_cudnn_takes(const struct config *config)
 {
     enum precision precision = config_precision(config);
@@ -268,7 +250,11 @@ static enum status fused_open(struct gpu *gpu, const struct config *config, stru
     a->hidden = -FLT_MAX;
     (void)config;
     TRY(graph_work_create(gpu, &a->graph, error));
-    TRY(graph_describe(a->graph.graph, &a->shape, error));
+    struct description d = {.graph = a->graph.graph, .shape = &a->shape};
+    TRY(tensors_describe(&d, error));
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; ++i)
+        if (a->shape.causal || !is_of_mask(operations[i].y))
+            TRY(operation_describe(&d, &operations[i], error));
     graph_work_bind(&a->graph, ATTENTION_Q, t->input[TENSOR_INPUT]);
     graph_work_bind(&a->graph, ATTENTION_K, t->input[TENSOR_WEIGHT]);
     graph_work_bind(&a->graph, ATTENTION_V, t->input[TENSOR_VALUE]);

@@ -1,7 +1,7 @@
-/* One convolution by cuDNN, which offers two interfaces. Calls have named algorithms, which a sweep
- * can name; cuDNN marks the calls as deprecated. Operation graphs (cudnn_graph.h) reach more
- * engines, but the numbers of their plans are valid in one version of cuDNN only. "auto" takes the
- * fastest of both, "graph" the fastest plan. */
+/* One convolution by cuDNN, which offers two interfaces. Calls, which cuDNN marks as deprecated,
+ * have named algorithms, which a sweep can select. Operation graphs (cudnn_graph.h) reach more
+ * engines, but the numbers of their plans change with the version of cuDNN. "auto" takes the
+ * fastest call or plan, "graph" the fastest plan. */
 #include "worker/cuda/workloads/conv2d.h"
 
 #include <math.h>
@@ -16,11 +16,10 @@
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-/* Convolutions of a precision. */
 static const struct format {
     bool tensor;         /* runs on tensor units; otherwise CUDNN_FMA_MATH keeps TF32 out of fp32 */
     bool vector_allowed; /* vector units compute in the same precision: sums of fp32 or wider */
-    bool graphs_alone;   /* true if no call takes this precision */
+    bool graphs_alone;   /* no call takes this precision */
     int capability;      /* least compute capability */
 } formats[PRECISION_COUNT] = {
     [PRECISION_FP64] = {.vector_allowed = true},
@@ -31,20 +30,18 @@ static const struct format {
     [PRECISION_FP8] = {.tensor = true, .graphs_alone = true, .capability = 89},
 };
 
-/* A call of cuDNN, or a plan of the graph. */
 enum { CALL = -1 };
 struct candidate {
     const char *name; /* "implicit-precomp-gemm", "engine-38 k2=5" */
-    int plan;         /* index of a plan of the graph; CALL: a call instead */
+    int plan;         /* index among the graph's plans, or CALL */
     int number;       /* cuDNN's number of a call in this pass */
     cudnnMathType_t math;
     bool tensor;      /* runs on tensor units */
-    size_t workspace; /* byte; that of a plan is known once the plan is bound */
+    size_t workspace; /* byte; of a plan: known once it is bound */
 };
 
 struct conv2d_work {
-    struct tensor_work
-        tensors; /* without arrays if this is a part of a step, which owns the arrays */
+    struct tensor_work tensors; /* no arrays in a part of a step: the step owns them */
     struct conv2d shape;
     const struct format *format;
     cudnnDataType_t compute;
@@ -52,7 +49,7 @@ struct conv2d_work {
     struct conv2d_memory memory;
     void *workspace; /* owned */
     size_t workspace_bytes;
-    /* For calls; NULL: !has_calls. */
+    /* Used by calls; NULL without has_calls. */
     cudnnTensorDescriptor_t x, y;
     cudnnFilterDescriptor_t w;
     cudnnConvolutionDescriptor_t convolution;
@@ -63,9 +60,8 @@ struct conv2d_work {
     const struct candidate *bound;
     struct cudnn_binding plan;    /* the bound plan of the graph; empty if a call is bound */
     char key[CONFIG_HASH_TEXT];   /* the graph's key: hash of the configuration with a hot cache */
-    char refused[SEARCH_REFUSED]; /* algorithm_id of wrong results, separated by spaces */
-    /* the only candidates are those that may be the offered algorithm */
-    bool recalled;
+    char refused[SEARCH_REFUSED]; /* see struct search */
+    bool recalled;                /* the offered algorithm is bound; candidates are incomplete */
 };
 
 /* A call pads both sides alike. */
@@ -116,7 +112,6 @@ static const char *algorithm_name(enum conv2d_pass pass, int number)
     return "unknown";
 }
 
-/* Returns NONE if the pass has no such algorithm. */
 static int algorithm_number(enum conv2d_pass pass, const char *name)
 {
     for (int i = 0; i < ALGORITHMS; ++i)
@@ -166,7 +161,7 @@ PASS_BY_CALLS(forward, Forward, Fwd, x, w, y)
 PASS_BY_CALLS(backward_data, BackwardData, BwdData, w, y, x)
 PASS_BY_CALLS(backward_filter, BackwardFilter, BwdFilter, x, y, w)
 
-/* Differences between the passes, for calls and for operations of a graph. */
+/* Differences between the passes. */
 static const struct {
     const char *name;
     enum tensor result;
@@ -225,7 +220,6 @@ static int64_t tensor_uid(enum tensor tensor)
     return 1 + (int64_t)tensor;
 }
 
-/* The groups follow from the channels of the input and of the weights. */
 static struct cudnn_graph_tensor graph_tensor(const struct conv2d *s, enum tensor tensor)
 {
     const int64_t shapes[TENSOR_BASIC_COUNT][4] = {
@@ -244,7 +238,6 @@ static struct cudnn_graph_tensor graph_tensor(const struct conv2d *s, enum tenso
     };
 }
 
-/* Adds the convolution and its three tensors to the graph. */
 static enum status operation_describe(const struct conv2d_work *c, struct error *error)
 {
     const struct conv2d *s = &c->shape;
@@ -303,7 +296,7 @@ static enum status candidate_add(struct conv2d_work *c, struct candidate candida
 
 /* Adds the calls that compute in the precision, the likely fastest first. `name` selects one
  * algorithm; NULL: all. With a name cuDNN runs each call once, because only a run reveals its math.
- * If cuDNN refuses calls, c->refusal is its reason for the last one. */
+ * c->refusal becomes the reason for the last refused call. */
 static enum status calls_find(struct gpu *gpu, struct conv2d_work *c, const char *name,
                               size_t bytes, struct error *error)
 {
@@ -368,7 +361,7 @@ static enum status plans_find(struct gpu *gpu, struct conv2d_work *c, const char
     return STATUS_OK;
 }
 
-/* Binds a candidate. The workspace only grows, because the search binds candidates in turn. */
+/* The workspace only grows, because the search binds candidates in turn. */
 static enum status candidate_bind(struct gpu *gpu, struct work *work, int candidate,
                                   struct error *error)
 {
@@ -424,8 +417,8 @@ static enum status workspace_limit(const struct arena *arena, size_t *bytes, str
     return STATUS_OK;
 }
 
-/* Adds plans in the order of cuDNN's own heuristic, then calls: kernels that both offer are run by
- * the plan, because a call takes the host up to 0.4 ms, a plan 5 us. */
+/* Adds plans in the order of cuDNN's heuristics, then calls. If a plan and a call have the same
+ * kernels, the search keeps the plan: it takes the host 5 us, the call up to 0.4 ms. */
 static enum status candidates_find(struct gpu *gpu, struct conv2d_work *c, struct error *error)
 {
     const char *algorithm = c->shape.algorithm;
@@ -488,8 +481,8 @@ static void algorithm_describe(const struct conv2d_work *c, struct record *recor
     snprintf(record->math, sizeof record->math, "%s", cudnn_math_name[c->bound->math]);
 }
 
-/* Binds the offered algorithm, which is a call, or a plan that its name makes. If cuDNN does not
- * have the offered algorithm, that is no failure, and c->recalled stays false. */
+/* Binds the offered algorithm, a call or a plan. c->recalled stays false if cuDNN does not offer
+ * the algorithm any more; the status is STATUS_OK or STATUS_DEVICE. */
 static enum status algorithm_recall(struct gpu *gpu, struct conv2d_work *c, struct record *record,
                                     struct error *error)
 {
@@ -541,7 +534,7 @@ static enum status conv2d_iterate(struct gpu *gpu, struct work *work, struct err
     return cudnn_check(code, "the convolution", error);
 }
 
-/* Searches again without the kernels of the bound algorithm, under any name. */
+/* Searches again without the kernels of the bound algorithm, whatever their name. */
 static enum status conv2d_reject(struct gpu *gpu, struct work *work, struct record *record,
                                  struct error *error)
 {

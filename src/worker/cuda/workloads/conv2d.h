@@ -4,13 +4,12 @@
 #include "model/workloads/conv2d.h"
 #include "worker/gpu/tensor_work.h"
 
-/* One convolution. The configuration has no bias and no activation. */
+/* Checks whether cuDNN runs the configuration: one convolution without bias and activation. */
 enum status conv2d_single_check(const struct gpu *gpu, const struct config *config,
                                 struct error *error);
 
-/* Device memory of a convolution. */
 struct conv2d_memory {
-    void *x, *w, *y;
+    void *x, *w, *y; /* on the device */
 };
 
 /* Prepares one convolution in memory of the caller, which holds the inputs and must outlive the

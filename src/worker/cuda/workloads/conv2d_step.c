@@ -1,6 +1,5 @@
-/* conv2d passes of several parts (struct conv2d_parts), by cuDNN and by hand-written kernels. Each
- * convolution by cuDNN has its own algorithm. Hand-written kernels do bias, activation, their
- * gradients and the update. conv2d.c has the passes of one convolution by cuDNN. */
+/* conv2d passes of several parts (struct conv2d_parts). cuDNN (conv2d.c) or hand-written kernels do
+ * the convolutions; hand-written kernels do bias, activation, their gradients and the update. */
 #include "worker/cuda/workloads/conv2d.h"
 
 #include <stdio.h>
@@ -13,7 +12,7 @@ struct step_work {
     struct conv2d shape;
     struct conv2d_parts parts;
     bool fused; /* the forward kernel adds the bias and applies the activation */
-    /* cuDNN's convolutions on these tensors; owned. NULL: not in this pass, or hand-written. */
+    /* cuDNN's convolutions; owned. NULL: not in this pass, or hand-written. */
     struct work *convolutions[CONV2D_BACKWARD_FILTER + 1];
 };
 
@@ -101,7 +100,7 @@ static enum status step_iterate(struct gpu *gpu, struct work *work, struct error
     return step->parts.update ? update(gpu, step, error) : STATUS_OK;
 }
 
-/* Computes the y that the activation's gradient needs, if the pass itself does not. */
+/* Computes the y that the activation's gradient needs, if the pass does not compute y. */
 static enum status output_make(struct gpu *gpu, const struct step_work *step, struct error *error)
 {
     bool needed = conv2d_needs_y(&step->shape) && !step->parts.forward;
@@ -148,7 +147,6 @@ static enum status step_open(struct gpu *gpu, struct step_work *step, struct err
     return output_make(gpu, step, error);
 }
 
-/* Returns the configuration of one convolution of the pass. */
 static struct config convolution_config(const struct config *config, enum conv2d_pass pass)
 {
     static const char *const names[] = {"pass", "bias", "activation", "fusion"};
@@ -173,7 +171,7 @@ static void record_join(const struct record *one, struct record *all)
         memcpy(all->math, one->math, sizeof all->math);
         all->unit = one->unit;
     }
-    /* `one` started as a copy of `all`, so its parts include the earlier convolutions'. */
+    /* `one` began as a copy of `all`, so its times include those of earlier convolutions. */
     memcpy(all->wall_time_part, one->wall_time_part, sizeof all->wall_time_part);
     all->workspace = (used ? all->workspace : 0.0) + one->workspace;
 }

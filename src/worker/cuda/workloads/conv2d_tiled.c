@@ -4,17 +4,13 @@
 
 #include "worker/gpu/search.h"
 
-struct tiled_work {
+struct conv2d_work {
     struct tensor_work tensors;
     struct conv2d shape;
-    const struct conv2d_tile *tile; /* the bound tile */
+    const struct conv2d_tile *tile; /* bound */
 };
 
-static void tiled_shape(const struct config *config, struct work *work, struct tensors *tensors)
-{
-    (void)tensors;
-    ((struct tiled_work *)work)->shape = conv2d_from(config);
-}
+TENSOR_SHAPE(conv2d)
 
 static enum status tiled_check(const struct gpu *gpu, const struct config *config,
                                struct error *error)
@@ -57,10 +53,9 @@ static enum status tiled_check(const struct gpu *gpu, const struct config *confi
     return capability_check(gpu, 80, "implementation tiled", error);
 }
 
-/* The convolution's kernel does bias and activation, or a second kernel does. */
 static enum status tiled_iterate(struct gpu *gpu, struct work *work, struct error *error)
 {
-    const struct tiled_work *t = (const struct tiled_work *)work;
+    const struct conv2d_work *t = (const struct conv2d_work *)work;
     const struct conv2d *s = &t->shape;
     const bool separate = s->fusion == FUSION_SEPARATE;
     void *y = t->tensors.result[TENSOR_OUTPUT], *b = t->tensors.input[TENSOR_BIAS];
@@ -80,7 +75,7 @@ static enum status tiled_iterate(struct gpu *gpu, struct work *work, struct erro
 static enum status tile_bind(struct gpu *gpu, struct work *work, int candidate, struct error *error)
 {
     (void)gpu, (void)error;
-    ((struct tiled_work *)work)->tile = &conv2d_tiles[candidate];
+    ((struct conv2d_work *)work)->tile = &conv2d_tiles[candidate];
     return STATUS_OK;
 }
 
@@ -109,8 +104,8 @@ static enum status tiled_open(struct gpu *gpu, const struct config *config, stru
 }
 
 const struct tensor_routine conv2d_tiled = {
-    .bytes = sizeof(struct tiled_work),
-    .shape = tiled_shape,
+    .bytes = sizeof(struct conv2d_work),
+    .shape = conv2d_shape,
     .check = tiled_check,
     .open = tiled_open,
     .iterate = tiled_iterate,

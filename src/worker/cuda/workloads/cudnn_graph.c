@@ -203,9 +203,9 @@ void cudnn_graph_destroy(struct cudnn_graph *graph)
 enum { NOTES_MAX = 32 };
 _Static_assert((int)CUDNN_NUMERICAL_NOTE_TYPE_COUNT <= NOTES_MAX &&
                    (int)CUDNN_BEHAVIOR_NOTE_TYPE_COUNT <= NOTES_MAX,
-               "a note for each bit");
+               "a bit for each note");
 
-/* Reads cuDNN's notes of one kind on an engine, as a set of bits. */
+/* Reads an engine's notes of one kind, as a set of bits. */
 static enum status notes_get(cudnnBackendDescriptor_t engine, cudnnBackendAttributeName_t kind,
                              cudnnBackendAttributeType_t type, int64_t kinds, unsigned *set,
                              struct error *error)
@@ -219,8 +219,8 @@ static enum status notes_get(cudnnBackendDescriptor_t engine, cudnnBackendAttrib
     return STATUS_OK;
 }
 
-/* Sets what the notes say of the plan, and refuses engines of another precision: tensor units round
- * fp32 inputs to TF32, and some engines convert inputs or sums to a narrower format. */
+/* Sets flags of the plan from the engine's notes. Refuses engines of another precision: tensor
+ * units round fp32 inputs to TF32, and some engines convert inputs or sums to a narrower format. */
 static enum status engine_check(cudnnBackendDescriptor_t engine,
                                 const struct cudnn_engines *engines, struct cudnn_plan *plan,
                                 struct error *error)
@@ -287,7 +287,7 @@ static enum status plan_build(struct cudnn_graph *graph, struct cudnn_plan *plan
     return STATUS_OK;
 }
 
-/* Adds the plan of an engine configuration. `engines` is as in cudnn_graph_plan, here and below. */
+/* Adds the plan of an engine configuration. `engines`, here and below: see cudnn_graph_plan. */
 static enum status plan_add(struct cudnn_graph *graph, const struct cudnn_engines *engines,
                             cudnnBackendDescriptor_t config, struct error *error)
 {
@@ -317,7 +317,7 @@ static enum status plan_add(struct cudnn_graph *graph, const struct cudnn_engine
 
 /* ---- heuristics ---- */
 
-/* Plans of one heuristic. Plans further down the list were far from the fastest in every measured
+/* The first plans of one heuristic suffice: later plans were far from the fastest in every measured
  * shape. */
 enum { CONFIGS_MAX = 100, PLANS_EACH = 16, PLANS_FIRST = 8 };
 
@@ -359,7 +359,7 @@ static enum status plans_find(struct cudnn_graph *graph, const struct cudnn_engi
     return status == STATUS_DEVICE ? STATUS_DEVICE : STATUS_OK;
 }
 
-/* The knobs that a plan sets. Engines have defaults for all other knobs. */
+/* Knobs of a plan. Engines have defaults for all other knobs. */
 struct knobs {
     cudnnBackendDescriptor_t choices[CUDNN_KNOB_TYPE_COUNTS];
     int64_t count;
@@ -387,7 +387,7 @@ static enum status config_add(struct cudnn_graph *graph, const struct cudnn_engi
     return plan_add(graph, engines, config, error);
 }
 
-/* Adds the plan of a name that plan_add wrote, "engine-38 k2=5 k13=1". */
+/* Adds the plan with the name `only`, as plan_add writes it: "engine-38 k2=5 k13=1". */
 static enum status named_add(struct cudnn_graph *graph, const struct cudnn_engines *engines,
                              struct error *error)
 {
@@ -493,7 +493,7 @@ struct cudnn_plan *cudnn_graph_plan_at(const struct cudnn_graph *graph, int plan
 
 /* Compiling a plan takes a tenth of a second to seconds, and few compiled plans win. Likely winners
  * come first. */
-static const double compiling_enough = 0.1; /* s, time for one graph */
+static const double compiling_enough = 0.1; /* s; a graph then compiles no further plan */
 
 enum status cudnn_graph_build(struct cudnn_graph *graph, int plan, struct error *error)
 {

@@ -1,4 +1,4 @@
-/* An operation graph of cuDNN and its execution plans. Attributes describe the operations.
+/* An operation graph of cuDNN and its execution plans.
  *
  * Order of calls: create; describe and operate for tensors and operations; plan; then any of build,
  * bind and run; destroy. */
@@ -7,7 +7,6 @@
 #include "worker/cuda/gpu/gpu.h"
 #include "worker/cuda/workloads/cudnn_tensor.h"
 
-/* An attribute of a descriptor of cuDNN. */
 struct cudnn_attribute {
     cudnnBackendAttributeName_t name;
     cudnnBackendAttributeType_t type;
@@ -22,38 +21,36 @@ struct cudnn_plan {
     bool tensor;                /* runs on tensor units */
     bool compiled;              /* cuDNN compiles its kernel when the plan is built */
     size_t workspace;           /* byte; known once the plan is built */
-    double hot_time;            /* struct search.hot_time, s */
+    double hot_time;            /* s, as in struct search */
     enum status status;         /* result of the build */
     cudnnBackendDescriptor_t config;
     cudnnBackendDescriptor_t descriptor; /* NULL: not built */
 };
 
-/* Plans of finished rows. They stay for a while, because destroying a plan that cuDNN has compiled
- * unloads its code: then CUPTI has to be attached again (profiling/counters.c), which costs as much
- * as counting dozens of rows. Plans are destroyed many at a time, so this is rare. The last
- * searched graphs stay for the next row of the same shape. */
+/* Keeps plans of finished rows. Destroying a plan that cuDNN has compiled unloads its code. CUPTI
+ * must then be attached again (profiling/counters.c), which costs as much as counting dozens of
+ * rows. So the shelf destroys many plans at once. It also keeps the last searched graphs, for the
+ * next row of the same shape. */
 struct plan_shelf;
 struct plan_shelf *plan_shelf_create(void);        /* returns NULL without memory */
 void plan_shelf_destroy(struct plan_shelf *shelf); /* takes NULL; destroys the plans */
 
 struct cudnn_graph;
 
-/* `shelf` takes over the plans when the graph is destroyed; NULL: they are destroyed with the
- * graph.
+/* `shelf` takes over the plans of a graph without a key when the graph is destroyed. NULL: plans
+ * are destroyed with the graph.
  *
  * `key` is a hash of the search's configuration. If a recent row had the same key, *graph is that
- * row's graph with its plans, and gets one more user. Destroying a graph with a key destroys its
- * plans. `key` NULL: *graph is new. */
+ * row's graph with its plans, and gets one more user. NULL: *graph is new. */
 enum status cudnn_graph_create(cudnnHandle_t cudnn, struct plan_shelf *shelf, const char *key,
                                size_t workspace_limit, struct cudnn_graph **graph,
                                struct error *error);
 void cudnn_graph_destroy(struct cudnn_graph *graph); /* ends one use; takes NULL */
 
-/* Makes a descriptor with these attributes, which lives as long as the graph. */
+/* Makes a descriptor, which lives as long as the graph. */
 enum status cudnn_graph_describe(struct cudnn_graph *graph, cudnnBackendDescriptorType_t type,
                                  const struct cudnn_attribute *attributes,
                                  cudnnBackendDescriptor_t *descriptor, struct error *error);
-/* Makes the descriptor of a tensor. */
 struct cudnn_graph_tensor {
     int64_t uid; /* the tensor's number in the graph and in a variant pack */
     cudnnDataType_t type;
@@ -64,22 +61,21 @@ struct cudnn_graph_tensor {
 };
 enum status cudnn_graph_tensor(struct cudnn_graph *graph, const struct cudnn_graph_tensor *tensor,
                                cudnnBackendDescriptor_t *descriptor, struct error *error);
-/* Adds an operation to the graph. */
 enum status cudnn_graph_operate(struct cudnn_graph *graph, cudnnBackendDescriptorType_t type,
                                 const struct cudnn_attribute *attributes, struct error *error);
 
 /* A selection of cuDNN's engines. */
 struct cudnn_engines {
-    bool tensor, vector; /* takes engines that use tensor units; takes engines that do not */
+    bool tensor, vector; /* engines that use tensor units; engines that do not */
     const char *only;    /* name of the only plan; NULL: all */
 };
 
 /* Finds plans, the likely fastest first, at least one. STATUS_UNSUPPORTED with a reason if there is
  * none.
  *
- * `engines` NULL: the first engines of the heuristics; each is built, and its name has no knobs.
- * Otherwise: all selected engines that compute in no narrower precision; none is built. A plan is
- * made from the name `only` in a tenth of the time of the heuristics. */
+ * Without `engines`, builds the first plans of the heuristics; names of these plans have no knobs.
+ * With `engines`, builds nothing, and finds all selected engines that compute in no narrower
+ * precision. Making a plan from the name `only` takes a tenth of the heuristics' time. */
 enum status cudnn_graph_plan(struct cudnn_graph *graph, const struct cudnn_engines *engines,
                              struct error *error);
 int cudnn_graph_plans(const struct cudnn_graph *graph);
@@ -88,7 +84,7 @@ struct cudnn_plan *cudnn_graph_plan_at(const struct cudnn_graph *graph, int plan
 /* Builds a plan that is not built yet, in microseconds to seconds. STATUS_UNSUPPORTED if the plan
  * needs more workspace than the graph allows. */
 enum status cudnn_graph_build(struct cudnn_graph *graph, int plan, struct error *error);
-/* A plan and its memory, for one user. All zero: nothing. */
+/* A plan and its memory, for one user. All zero: not bound. */
 struct cudnn_binding {
     cudnnBackendDescriptor_t plan; /* not owned */
     cudnnBackendDescriptor_t pack; /* the tensors' memory; owned */
@@ -99,5 +95,4 @@ enum status cudnn_graph_bind(struct cudnn_graph *graph, int plan, const int64_t 
                              void *const *memory, int64_t count, void *workspace,
                              struct cudnn_binding *binding, struct error *error);
 void cudnn_graph_unbind(struct cudnn_binding *binding); /* call before the graph is destroyed */
-/* Enqueues the bound plan. */
 cudnnStatus_t cudnn_graph_run(const struct cudnn_graph *graph, const struct cudnn_binding *binding);

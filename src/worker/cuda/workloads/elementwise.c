@@ -8,10 +8,9 @@
 struct elementwise_work {
     struct tensor_work tensors;
     struct elementwise shape;
-    /* NULL: not used by the operation */
-    cudnnTensorDescriptor_t descriptor; /* shape of all tensors */
-    cudnnActivationDescriptor_t activation;
-    cudnnOpTensorDescriptor_t sum;
+    cudnnTensorDescriptor_t descriptor;     /* shape of all tensors */
+    cudnnActivationDescriptor_t activation; /* NULL: another operation */
+    cudnnOpTensorDescriptor_t sum;          /* NULL: another operation */
 };
 
 TENSOR_SHAPE(elementwise)

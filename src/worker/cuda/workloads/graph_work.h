@@ -1,6 +1,5 @@
-/* Work that is one operation graph of cuDNN, with the fastest plan. The structs of such workloads
- * begin with struct graph_work. Order of calls: create; describe the graph and bind its tensors;
- * choose. */
+/* Work of one operation graph of cuDNN, by its fastest plan. Structs of such workloads begin with
+ * struct graph_work. Order of calls: create; describe the graph and bind its tensors; choose. */
 #pragma once
 
 #include "worker/cuda/workloads/cudnn_graph.h"

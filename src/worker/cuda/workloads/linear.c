@@ -9,7 +9,7 @@ struct linear_work {
     bool separate; /* bias and activation, or the bias gradient, have a kernel of their own */
 };
 
-/* Tensors of the product of a pass: result = a b by columns. */
+/* The product of each pass: result = a b, on matrices by columns. */
 static const struct pass {
     enum tensor a, b, result;
 } passes[] = {
@@ -20,7 +20,7 @@ static const struct pass {
 
 TENSOR_SHAPE(linear)
 
-/* Returns the bias, or its gradient. */
+/* Returns the bias, or in a backward pass its gradient. */
 static void *linear_bias(const struct linear_work *l)
 {
     const struct tensor_work *t = &l->work.tensors;

@@ -9,7 +9,7 @@ struct loop_work {
     struct loop shape;
 };
 
-/* The number of elements is even, because fp16 and bf16 come in pairs. */
+/* Rounds up to an even number of elements, because fp16 and bf16 come in pairs. */
 static void loop_shape(const struct config *config, struct work *work, struct tensors *tensors)
 {
     ((struct loop_work *)work)->shape = loop_from(config);

@@ -32,19 +32,19 @@ static const cudnnRNNMode_t modes[LSTM_KINDS] = {
 /* A piece of w that is contiguous in cuDNN's weight space, too. All members in elements. */
 struct segment {
     int64_t begin, length; /* place in w (model/workloads/lstm.h) */
-    int64_t at;            /* place of its begin in the weight space */
+    int64_t at;            /* place in the weight space */
 };
 
-/* An algorithm that is ready to run. All zero: not built. */
+/* A built algorithm. All zero: not built. */
 struct binding {
-    bool runs;   /* cuDNN has run it: cuDNN may refuse an algorithm only when it runs */
-    double time; /* s, the shortest of a search with a hot cache; 0: not known */
+    bool runs;   /* cuDNN has run it; cuDNN refuses some algorithms only at their first run */
+    double time; /* s, as hot_time of struct search */
     cudnnRNNDataDescriptor_t x_descriptor, y_descriptor;
     cudnnRNNDescriptor_t rnn;
     void *w, *dw, *workspace, *reserve; /* on the device; dw in a backward pass only */
     size_t w_bytes, workspace_bytes, reserve_bytes;
-    void *kept; /* memory for the reserve space after the forward pass; NULL: not copied */
-    bool is_kept;
+    void *kept;   /* copy of the reserve space after the forward pass; NULL: no memory for a copy */
+    bool is_kept; /* the copy is made */
     struct segment *segments; /* ascending; owned */
     size_t segment_count;
     char name[128]; /* the algorithm's name with its kernels, "standard: KERNELS"; "": not known */
@@ -57,16 +57,16 @@ struct lstm_work {
     cudnnMathType_t math;
     struct fill w_fill, dy_fill;
     cudnnDropoutDescriptor_t dropout;
-    cudnnTensorDescriptor_t h_descriptor, c_descriptor; /* shapes of the states */
-    int first, count;                                   /* candidates among the algorithms */
+    cudnnTensorDescriptor_t h_descriptor, c_descriptor;
+    int first, count; /* the candidates: `count` algorithms from `first` on */
     struct binding bindings[ALGORITHMS], *bound;
-    char refused[SEARCH_REFUSED]; /* algorithm_id of wrong results, separated by spaces */
+    char refused[SEARCH_REFUSED]; /* see struct search */
 };
 
 /* ---- where cuDNN keeps the weights ---- */
 
-/* The numbers by which cuDNN knows the matrices and biases of a cell. cuDNN has two biases for each
- * sum. The table has the one that is set: recurrent for a GRU's last sum, else the input's. */
+/* cuDNN's numbers for the matrices and biases of a cell. cuDNN has two biases for each sum. `bias`
+ * names the one that is set: the recurrent one for a GRU's last sum, else the input's. */
 static const struct numbers {
     int input[LSTM_SUMS], recurrent[LSTM_SUMS]; /* by gate */
     int bias[LSTM_SUMS];                        /* by sum */
@@ -129,8 +129,6 @@ static enum status part_map(struct gpu *gpu, const struct lstm_work *l, struct b
     return STATUS_OK;
 }
 
-/* Finds every piece of the weight space. STATUS_FAILED if a piece has another size than the shape
- * says. */
 static enum status weights_map(struct gpu *gpu, const struct lstm_work *l, struct binding *b,
                                struct error *error)
 {
@@ -222,7 +220,7 @@ static enum status binding_build(struct gpu *gpu, const struct lstm_work *l,
 {
     const struct lstm *s = &l->shape;
     const bool backward = s->pass == LSTM_BACKWARD;
-    const double spare = 8; /* factor of the reserve space: the other algorithms need memory, too */
+    const double spare = 8; /* free memory for a copy, in reserve spaces: others need memory, too */
     double available = 0;
     struct error unknown;
     cudnnForwardMode_t mode = backward ? CUDNN_FWD_MODE_TRAINING : CUDNN_FWD_MODE_INFERENCE;
@@ -246,7 +244,7 @@ static enum status binding_build(struct gpu *gpu, const struct lstm_work *l,
                        error));
     TRY(arena_allocate(gpu->arena, (double)b->reserve_bytes, "the reserve space", &b->reserve,
                        error));
-    /* Only measured for one layer in one direction: bits of a GRU of two layers varied. */
+    /* Only for one layer in one direction: with two layers, the bits of a GRU's results varied. */
     if (backward && s->layers * s->directions == 1 &&
         arena_available(gpu->arena, &available, &unknown) == STATUS_OK &&
         available >= spare * (double)b->reserve_bytes)
@@ -298,8 +296,8 @@ static enum status backward_iterate(struct gpu *gpu, struct work *work, struct e
 }
 
 /* Restores what a repetition overwrites. The data gradient overwrites the reserve space of the
- * training forward pass, which does not depend on dy: that pass runs once, and later repetitions
- * copy what it left. cuDNN adds the weight gradient to dw, so dw becomes zero. */
+ * training forward pass, so that pass runs again, unless `kept` has a copy of the reserve space.
+ * cuDNN adds the weight gradient to dw, so dw becomes zero. */
 static enum status backward_reset(struct gpu *gpu, struct work *work, struct error *error)
 {
     struct lstm_work *l = (struct lstm_work *)work;
@@ -314,7 +312,7 @@ static enum status backward_reset(struct gpu *gpu, struct work *work, struct err
     return CUDA(cudaMemsetAsync(b->dw, 0, b->w_bytes, gpu->stream));
 }
 
-/* Runs with a dy that is zero beyond the first `samples`. Afterwards dy is filled again. */
+/* Sets dy to zero beyond the first `samples` for this run. */
 static enum status backward_run(struct gpu *gpu, struct work *work, int64_t samples,
                                 struct error *error)
 {
@@ -364,19 +362,19 @@ static void lstm_close(struct work *work)
 
 /* ---- the search ---- */
 
-/* Whether persist-dynamic may win, which cuDNN compiles for 1 to 10 s. On an H200 it lost if cuDNN
- * had its kernel of small widths (twice as fast), or if registers could not hold the recurrent
- * weights (GRU of 2,816 units: standard is 4 times as fast). In fp16 it also lost if persist-static
- * beat standard (static is 1.3 to 10 times as fast), or if a step had more FLOPs than vector units
- * do in the time of a launch (GRU of 2,048 units, batch 32: standard is 9 times as fast). It won
- * for GRUs of 1,024 units in fp32, and of 1,536 in fp16 with batch 1. */
+/* Returns whether persist-dynamic, which cuDNN compiles for 1 to 10 s, may win. On an H200 it lost
+ * if cuDNN had its kernel for small widths (twice as fast), or if registers could not hold the
+ * recurrent weights (GRU of 2,816 units: standard is 4 times as fast). In fp16 it also lost if
+ * persist-static beat standard (by 1.3 to 10), or if vector units need longer than a launch for the
+ * FLOPs of a step (GRU of 2,048 units, batch 32: standard is 9 times as fast). It won for GRUs of
+ * 1,024 units in fp32, and of 1,536 in fp16 with batch 1. */
 static bool may_pay(const struct gpu *gpu, const struct lstm_work *l)
 {
     const struct lstm *s = &l->shape;
     const double weights = (double)(s->cell->gates * s->hidden * s->output), flops_most = 5e7;
     const double registers = 0.75 * 4 * gpu->limits.regsPerMultiprocessor * gpu->multiprocessors;
     const double standard = l->bindings[STANDARD].time, fixed = l->bindings[STATIC].time;
-    const double clear = 1.25; /* more than a slow host adds to the time of standard */
+    const double clear = 1.25; /* ratio of times; a slow host adds less to the time of standard */
     if (is_tensor(s->precision) && ((fixed > 0 && (standard == 0 || clear * fixed < standard)) ||
                                     2 * weights * (double)s->batch > flops_most))
         return false;
@@ -389,8 +387,7 @@ static double *algorithm_hot_time(const struct work *work, int candidate)
     return &l->bindings[l->first + candidate].time;
 }
 
-/* Makes an algorithm the bound one, and builds it at the first call. Built algorithms stay, because
- * the search binds them in turn. The compiled algorithm comes last. */
+/* Built algorithms stay, because the search binds them in turn. The compiled one comes last. */
 static enum status algorithm_bind(struct gpu *gpu, struct work *work, int candidate,
                                   struct error *error)
 {
@@ -433,8 +430,8 @@ static enum status algorithm_identify(struct gpu *gpu, struct work *work, struct
     return STATUS_OK;
 }
 
-/* cuDNN may refuse an algorithm only when it runs. cuBLAS's kernels of fp64 use the chip's tensor
- * units if there are any, and say so in their names. */
+/* cuBLAS's kernels of fp64 use the chip's tensor units if there are any; their names then have the
+ * word "tensor". */
 static enum status algorithm_choose(struct gpu *gpu, struct lstm_work *l, struct record *record,
                                     struct error *error)
 {
@@ -456,7 +453,7 @@ static enum status algorithm_choose(struct gpu *gpu, struct lstm_work *l, struct
                             "algorithm %s", l->shape.algorithm);
     TRY(status);
     l->bound->is_kept = false; /* y must be that of the chosen algorithm */
-    l->tensors.result_bytes[TENSOR_WEIGHT] = l->bound->w_bytes; /* of lstm_result */
+    l->tensors.result_bytes[TENSOR_WEIGHT] = l->bound->w_bytes; /* lstm_result returns dw */
     bool tensor = l->math == CUDNN_TENSOR_OP_MATH ||
                   (l->shape.precision == PRECISION_FP64 && strstr(l->bound->name, "tensor"));
     tensor_work_describe(algorithm_name(search.work, chosen), tensor ? UNIT_TENSOR : UNIT_VECTOR,

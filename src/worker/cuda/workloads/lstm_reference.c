@@ -1,6 +1,6 @@
-/* The reference of recurrent layers on the GPU, in fp64, in the order of network_forward and
- * network_backward (model/workloads/lstm_network.h). A host waits for the weights of a large layer
- * in each step, because they exceed its caches. */
+/* The fp64 reference of recurrent layers on the GPU, in the order of network_forward and
+ * network_backward (model/workloads/lstm_network.h). The host would be slow: the weights of a large
+ * layer exceed its caches, and each step reads them all. */
 #include "worker/cuda/workloads/workloads.h"
 #include "worker/gpu/arena.h"
 
@@ -77,7 +77,7 @@ static enum status samples_fill(struct gpu *gpu, const struct network *net, doub
     return STATUS_OK;
 }
 
-/* Copies `count` numbers of 8 bytes. to or from NULL: the caller does not need them. */
+/* Copies `count` numbers of 8 bytes; nothing if `to` or `from` is NULL. */
 static enum status copy(struct gpu *gpu, void *to, const void *from, int64_t count,
                         struct error *error)
 {

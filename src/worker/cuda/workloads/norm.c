@@ -9,14 +9,14 @@
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* cuDNN's calls of batch norms */
 
 struct norm_work {
-    struct graph_work graph; /* tensors in the roles of norm.h; the graph of cuDNN's layer norms */
+    struct graph_work graph; /* only cuDNN's layer norms use the graph itself */
     struct norm shape;
     struct norm_arrays arrays;
-    /* Inputs that a kernel computes before anything is timed; owned. NULL: the pass has no such
-     * input. The variances are for cuDNN's forward batch norms. */
+    /* Moments that a kernel computes before anything is timed; owned. NULL: the pass does not
+     * need them. cuDNN's forward batch norms need variances. */
     void *mean, *inverse, *variance;
-    float epsilon; /* the graph reads it when it runs */
-    /* Batch norms by cuDNN. reserve: data of the training pass for the backward pass. */
+    float epsilon; /* must outlive the graph, which reads it at each run */
+    /* Batch norms by cuDNN. `reserve` passes data from the training pass to the backward pass. */
     cudnnBatchNormMode_t mode;
     cudnnTensorDescriptor_t data, parameters;
     void *workspace, *reserve; /* owned */
@@ -155,8 +155,8 @@ static enum status workspace_create(struct gpu *gpu, struct norm_work *w, struct
                           error);
 }
 
-/* x, y, dx and dy are rows of channels: NHWC, with the rows as pixels of one column. Before a
- * backward pass the library's training pass runs once; its y goes to dx. */
+/* For cuDNN the rows are the pixels of an NHWC image of width 1. Before a backward pass its
+ * training pass runs once, and writes y to dx. */
 static enum status batch_open(struct gpu *gpu, const struct config *config, struct work *work,
                               struct record *record, struct error *error)
 {
@@ -182,7 +182,7 @@ static enum status batch_open(struct gpu *gpu, const struct config *config, stru
 
 /* ---- layer norms by a graph of cuDNN: one operation, forward or backward ---- */
 
-/* The tensors of the graph's memory, with their unique ids. */
+/* Unique ids of the graph's tensors. */
 enum norm_tensor {
     NORM_X = 1,
     NORM_GAMMA,
@@ -215,7 +215,7 @@ static struct cudnn_graph_tensor tensor_of(const struct norm *s, int tensor)
     };
 }
 
-/* The tensors of each pass, with the operation's names for them; a list ends with tensor 0. */
+/* Tensors of each pass, with the operation's attribute names; tensor 0 ends a list. */
 static const struct part {
     int tensor;
     cudnnBackendAttributeName_t name;
@@ -242,7 +242,6 @@ static const struct part {
                        {NORM_DBETA, CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC}},
 };
 
-/* Adds the operation to an empty graph, and binds its tensors. */
 static enum status layer_describe(struct norm_work *w, struct error *error)
 {
     const struct norm_arrays *a = &w->arrays;
@@ -285,7 +284,7 @@ static enum status layer_describe(struct norm_work *w, struct error *error)
                                attributes, error);
 }
 
-/* The unit is the vector unit: a norm cannot use tensor units, whatever an engine reports. */
+/* A norm cannot use tensor units, whatever an engine reports. */
 static enum status layer_open(struct gpu *gpu, const struct config *config, struct work *work,
                               struct record *record, struct error *error)
 {

@@ -12,7 +12,7 @@ struct pool_work {
     void *y; /* output of the forward pass, for the backward pass; owned */
 };
 
-/* cuDNN's backward pass takes x even if it does not need x. */
+/* cuDNN's backward pass demands x, although the average does not need x. */
 static void pool_shape(const struct config *config, struct work *work, struct tensors *tensors)
 {
     struct pool_work *p = (struct pool_work *)work;
@@ -29,7 +29,6 @@ static enum status cudnn_forward(struct gpu *gpu, const struct pool_work *p, voi
                                      cudnn_zero(p->shape.precision), p->y_descriptor, y));
 }
 
-/* NaNs do not propagate. */
 static enum status cudnn_open(struct gpu *gpu, const struct config *config, struct work *work,
                               struct record *record, struct error *error)
 {

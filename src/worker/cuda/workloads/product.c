@@ -12,7 +12,7 @@ static const struct product_format formats[PRECISION_COUNT] = {
     [PRECISION_TF32] = {CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, 0},
     [PRECISION_FP16] = {CUDA_R_16F, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F, 0},
     [PRECISION_BF16] = {CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, 0},
-    /* cuBLASLt takes scales that are not set as 1. */
+    /* cuBLASLt uses 1 for scales that are not set. */
     [PRECISION_FP8] = {CUDA_R_8F_E4M3, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F, 89},
 };
 
@@ -71,9 +71,9 @@ static enum status operation_describe(struct product *p, const struct product_fo
     const uint32_t epilogue = (uint32_t)form->epilogue;
     const int8_t fast = 1;
     const bool scaled = form->scales, bias = form->epilogue && form->bias;
+    const size_t workspace = PRODUCT_WORKSPACE;
     /* The library may split a product along k. It adds the parts in the type of the sums, or in
      * the narrower type of the result if the form allows that. */
-    const size_t workspace = PRODUCT_WORKSPACE;
     const uint32_t reductions = form->narrow_sums || p->format->result == p->format->scale
                                     ? CUBLASLT_REDUCTION_SCHEME_MASK
                                     : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
@@ -112,7 +112,6 @@ static enum status operation_describe(struct product *p, const struct product_fo
 
 /* ---- algorithms ---- */
 
-/* Lists the algorithms, the likely fastest first. */
 static enum status candidates_find(struct product *p, const char *suffix, struct error *error)
 {
     TRY(CUBLAS(cublasLtMatmulAlgoGetHeuristic(p->handle, p->operation, p->a, p->b, p->d, p->d,
@@ -172,8 +171,8 @@ static const char *candidate_name(const struct work *work, int candidate)
     return ((const struct product_work *)work)->product.names[candidate];
 }
 
-/* The algorithm reports its unit, which for fp64 depends on the chip. Some algorithms with tf32
- * inputs report FMA (algo-43 of cuBLAS 13.0 on an H200), but only tensor units multiply tf32. */
+/* Some algorithms with tf32 inputs report FMA (algo-43 of cuBLAS 13.0 on an H200), but only tensor
+ * units multiply tf32. */
 enum status product_describe(const struct product *p, struct record *record, struct error *error)
 {
     const cublasLtMatmulHeuristicResult_t *bound = &p->candidates[p->bound];

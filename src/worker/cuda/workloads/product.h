@@ -11,7 +11,7 @@ struct product_matrix {
     int64_t rows, columns;
     int64_t leading; /* elements between columns */
     int64_t stride;  /* elements between matrices of a batch */
-    bool transposed; /* a or b is transposed in the product */
+    bool transposed; /* in the product; a and b only */
 };
 
 struct product_format {
@@ -28,11 +28,11 @@ struct product_form {
     struct product_matrix a, b, d;
     cublasLtEpilogue_t epilogue; /* 0: none */
     void *bias;                  /* read or written by the epilogue */
-    bool fast_sums;              /* fp8: partial sums are not added in fp32 */
+    bool fast_sums;              /* fp8: partial sums may be added in less than fp32 */
     bool narrow_sums;            /* parts of a split product may be added in the result's type */
     const char *suffix;          /* added to the algorithms' names; NULL: none */
     const struct product_format *format; /* NULL: the format that belongs to the precision */
-    void *scales;    /* fp4: scales of a and of b, an e4m3 for each 16 elements along k */
+    void *scales;    /* fp4: an e4m3 number for each 16 elements along k, for both a and b */
     void *workspace; /* the caller's, of PRODUCT_WORKSPACE bytes; NULL: the product allocates */
 };
 
@@ -78,7 +78,6 @@ struct product_work {
 /* Binds the fastest algorithm and describes it in the record. */
 enum status product_choose(struct gpu *gpu, struct product_work *work, struct record *record,
                            struct error *error);
-/* Describes the bound algorithm in the record. */
 enum status product_describe(const struct product *product, struct record *record,
                              struct error *error);
 

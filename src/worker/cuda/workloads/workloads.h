@@ -6,9 +6,8 @@
 #include "worker/gpu/tensor_work.h"
 
 /* ROW(workload, implementation, routine, takes): struct implementation. "auto" is the first row of
- * the workload that takes the configuration. So "auto" is the library, which comes first. The only
- * exception is attention in fp32 and fp64: no library fuses it, so it has three steps, products of
- * cuBLASLt and a plain softmax, as in frameworks. */
+ * the workload that takes the configuration, which is a library's, except for attention in fp32 and
+ * fp64: no library fuses it, so "auto" runs products of cuBLASLt and a plain softmax. */
 #define CUDA_WORKLOADS(ROW)                                                                        \
     ROW("attention", "cudnn", attention_cudnn, attention_cudnn_takes)                              \
     ROW("attention", "plain", attention_plain, NULL)                                               \
@@ -40,7 +39,5 @@ bool attention_cudnn_takes(const struct config *config); /* fp16 or bf16 */
 bool conv2d_is_single(const struct config *config);      /* one convolution and nothing else */
 bool norm_is_batch(const struct config *config);
 
-/* Computes for an lstm what reference_request.compute asks for. STATUS_UNSUPPORTED: too little
- * memory.
- */
+/* See reference_request.compute. STATUS_UNSUPPORTED: too little memory. */
 enum status lstm_compute(struct gpu *gpu, const struct lstm_results *results, struct error *error);
