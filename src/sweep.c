@@ -300,7 +300,7 @@ static enum status create_executor(struct sweep *sweep, struct error *error)
     struct executor_settings settings = executor_settings_of(sweep);
     sched_getaffinity(0, sizeof settings.binding.cpus, settings.binding.cpus.part);
     sweep->transport = transport_create(sweep->comm);
-    const struct sender sender = transport_sender(sweep->transport);
+    const struct sender sender = {sweep->transport, transport_send};
     sweep->executor = executor_create(&settings, &sender, sweep->log);
     if (!sweep->transport || !sweep->executor)
         return error_set(error, STATUS_SYSTEM, "no memory");

@@ -9,7 +9,7 @@
 
 struct binding {
     int local_rank, local_count; /* number of the rank on its node, and number of ranks there */
-    int device;       /* index among the visible devices; equal to their number: none is left */
+    int device;       /* index among the rank's visible devices; their number if none is left */
     int devices;      /* distinct devices of all ranks of the node; 0: unknown */
     struct cpus cpus; /* cores of the rank's worker */
     bool shared;      /* other ranks have the same cores: times disturb one another */

@@ -113,7 +113,7 @@ static void log_devices(const struct devices *devices, const char *reasons)
     free(counts);
 }
 
-/* With counters = require the first cause of a refusal ends the sweep. */
+/* Outcomes are known here only with counters = require: then the first refusal ends the sweep. */
 static enum status check_counters(const struct devices *devices, struct error *error)
 {
     for (int i = 0; i < devices->ranks; ++i) {

@@ -35,7 +35,7 @@ void devices_clear(struct devices *devices);
 /* ---- pure functions; they ignore devices that are not open ---- */
 
 /* STATUS_DEVICE if kinds differ: if a CPU and a GPU divided the configurations, the CPU would take
- * and skip rows that only a GPU offers. */
+ * and skip rows that only a GPU can run. */
 enum status devices_check_kinds(const struct device *devices, int count, struct error *error);
 
 /* Ranks on one device of a shareable kind count as separate devices: all but the first append "#2",

@@ -3,12 +3,11 @@
  * Set-up: dispatcher_create marks rows of earlier sessions as done and feeds their times to the
  * estimator. Each rank starts in RANK_PREPARING; once no rank prepares, assign_work gives one row
  * at a time to each idle rank. Failure: a lost or silent rank returns its items to the queue. After
- * a second lost device an item fails. A failed action, a signal or the time limit
- * call `stop`, which keeps the first reason. Only if that reason is that all work was done, a
- * failed sync replaces it, because rows are missing on disk. Without memory the process aborts.
- * Rounds: each begins when the one before is done. A row stays on its device, because the spread of
- * rounds must not contain that of devices. Cost: per message a few scans of the ranks and one of
- * the queue; each record is decoded once. */
+ * a second lost device an item fails. A failed action, a signal or the time limit call `stop`,
+ * which keeps the first reason. A failed sync replaces the reason "all work is done", because rows
+ * are missing on disk. Without memory the process aborts. Rounds: each begins when the one before
+ * is done. A row stays on its device, so that devices do not add to the spread of its rounds. Cost:
+ * per message a few scans of the ranks and one of the queue; each record is decoded once. */
 #include "ranks/dispatcher.h"
 
 #include <math.h>
@@ -16,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "model/device_kind.h"
 #include "model/protocol.h"
 #include "ranks/estimate.h"
@@ -28,7 +28,7 @@ enum rank_state {
     RANK_IDLE,      /* ready for work; rows in flight are all timed */
     RANK_MEASURING, /* one of the rows in flight is being measured */
     RANK_COUNTING,  /* counts its rows in flight */
-    RANK_LOST,      /* no work from here on */
+    RANK_LOST,      /* has lost its device */
     RANK_SILENT,    /* timed out while preparing; may write again */
     RANK_OVERDUE,   /* timed out while measuring or counting; may write again */
     RANK_GONE
@@ -36,28 +36,27 @@ enum rank_state {
 
 /* An item that was sent to a rank, and has no record yet. */
 struct in_flight {
-    size_t item;    /* index into the plan */
-    int round;      /* round of the queue when it was sent */
+    size_t item; /* index into the plan */
+    int round;
     bool timed;     /* waits for counting */
-    double seconds; /* s, from the assignment until timed */
+    double seconds; /* s, from assignment to MESSAGE_TIMED */
 };
 
 struct rank {
     enum rank_state state;
     struct in_flight *in_flight; /* owned, oldest first */
-    size_t count, capacity;
-    /* s; begin of RANK_PREPARING or RANK_MEASURING; in RANK_COUNTING time of the last record */
-    double since;
+    size_t count;
+    double since;       /* s, begin of the state, or the last record in RANK_COUNTING */
     double count_began; /* s, begin of RANK_COUNTING */
     size_t count_rows;  /* rows in flight at count_began */
     bool has_counters;  /* the device's counters can be read */
 };
 
-/* The latest algorithm that a search on devices of one model, library and driver has found, for
- * such devices that have not measured the item yet. */
+/* The latest algorithm that a search found on a device of one model, library and driver. Other such
+ * devices use the algorithm instead of searching. */
 struct searched {
     struct algorithm algorithm;
-    int rank; /* of the first such search */
+    int rank; /* rank of the first search */
     struct searched *next;
 };
 
@@ -68,27 +67,26 @@ struct dispatcher {
     struct queue *queue;
     struct estimator *estimator;
     struct rank *ranks;
-    bool *counted_alone;         /* for each item: whether it is counted alone from now on */
-    unsigned char *devices_lost; /* for each item: devices lost while measuring it */
-    /* Algorithm of each row, for its further rounds; NULL: none. By item, with replicate by rank
-     * and item: devices of one model may have found different algorithms. */
+    int lists;                   /* number of lists of items: with replicate one per rank, else 1 */
+    bool *counted_alone;         /* by item: rows that must be counted alone */
+    unsigned char *devices_lost; /* by item: number of devices lost while measuring it */
+    /* Algorithm of each row for its further rounds, by list and item; NULL: none. Devices of one
+     * model may have found different algorithms. */
     struct algorithm **algorithms;
-    struct searched **searched; /* by item, with replicate; NULL: none */
+    struct searched **searched; /* by item; NULL: none; used with replicate */
     double now, stopped_at;     /* s, from dispatcher_time */
     bool started;               /* the first dispatcher_time has come */
     bool changed;               /* messages came since dispatcher_commit */
-    struct outcome refusal;     /* refusal of counters that was logged last */
+    struct outcome refusal;     /* last logged refusal of counters */
     double rows_time;           /* s; time left when the first row could begin; NaN before */
     size_t failures;
-    /* number of configurations given up with their device (replicate), or of devices lost in a
-     * sweep of roofs alone */
-    size_t dropped;
+    size_t dropped; /* rounds given up with their device; devices lost in a sweep without rows */
     bool stopping;
-    size_t left;        /* configurations without a row on disk, as of the last sync */
+    size_t left;        /* rounds of configurations that were not on disk at the last sync */
     enum status status; /* outcome, by the first reason to stop */
     struct error error;
     struct dispatcher_action *actions; /* dispatcher_next has returned the first `taken` */
-    size_t action_count, action_room, taken;
+    size_t action_count, taken;
 };
 
 static void *or_abort(void *memory)
@@ -98,7 +96,8 @@ static void *or_abort(void *memory)
     return memory;
 }
 
-/* Feeds an earlier row to the estimator if a rank has a device of the same kind and model. */
+/* Feeds an earlier row's time to the estimator if a rank has a device of the same kind and model.
+ */
 static void add_earlier_time(struct dispatcher *dispatcher, const struct device *device,
                              const struct row *row, size_t item)
 {
@@ -114,19 +113,10 @@ static void add_earlier_time(struct dispatcher *dispatcher, const struct device 
     }
 }
 
-static size_t algorithm_count(const struct dispatcher_settings *settings)
-{
-    const struct sweep_settings *sweep = &settings->manifest->sweep;
-    const size_t lists = sweep->replicate ? (size_t)settings->ranks : 1;
-    return sweep->rounds > 1 ? lists * settings->plan->count : 0;
-}
-
 static struct algorithm **algorithm_of(const struct dispatcher *dispatcher, int rank, size_t item)
 {
-    const bool replicate = dispatcher->settings.manifest->sweep.replicate;
-    return &dispatcher
-                ->algorithms[(replicate ? (size_t)rank * dispatcher->settings.plan->count : 0) +
-                             item];
+    const size_t list = dispatcher->lists > 1 ? (size_t)rank : 0;
+    return &dispatcher->algorithms[list * dispatcher->settings.plan->count + item];
 }
 
 /* NULL: no search on a device of the rank's model, library and driver has found an algorithm. */
@@ -165,8 +155,9 @@ static void keep_algorithm(struct dispatcher *dispatcher, int rank, size_t item,
     strcpy(kept->algorithm.algorithm_origin, "run");
 }
 
-/* Marks the rounds of an earlier row as done for a rank with the row's device. -1: no rank has the
- * device, so missing rounds are given up. Returns whether rounds are missing. */
+/* Marks the rounds of an earlier row as done for rank `owner`, which has the row's device; -1: no
+ * rank has it. Gives up missing rounds if there is no owner, or if the row was not measured. True:
+ * gave up rounds of a measured row. */
 static bool resume_row(struct dispatcher *dispatcher, const struct results *earlier,
                        const struct row *row, size_t item, int owner)
 {
@@ -186,7 +177,7 @@ static bool resume_row(struct dispatcher *dispatcher, const struct results *earl
     return given_up && queue_drop(dispatcher->queue, owner, item) > 0 && measured;
 }
 
-/* Marks rows of earlier sessions as done: of split for the first rank with the row's device, of
+/* Marks rows of earlier sessions as done: with split for the first rank with the row's device, with
  * replicate for each such rank. */
 static bool resume(struct dispatcher *dispatcher, const struct results *earlier)
 {
@@ -232,13 +223,15 @@ struct dispatcher *dispatcher_create(const struct dispatcher_settings *settings,
     created->log = log;
     created->limit = settings->limit ? *settings->limit : time_limit_none();
     created->rows_time = NAN;
+    created->lists = manifest->sweep.replicate ? settings->ranks : 1;
     created->queue =
         queue_create(plan, settings->ranks, manifest->sweep.replicate, manifest->sweep.rounds);
     created->estimator = estimator_create(&manifest->measure, manifest->sweep.timeout);
     created->ranks = calloc((size_t)settings->ranks, sizeof *created->ranks);
     created->counted_alone = calloc(plan->count + 1, sizeof *created->counted_alone);
     created->devices_lost = calloc(plan->count + 1, sizeof *created->devices_lost);
-    created->algorithms = calloc(algorithm_count(settings) + 1, sizeof *created->algorithms);
+    created->algorithms =
+        calloc((size_t)created->lists * plan->count + 1, sizeof *created->algorithms);
     created->searched = calloc(plan->count + 1, sizeof *created->searched);
     if (created->queue && created->estimator && created->ranks && created->counted_alone &&
         created->devices_lost && created->algorithms && created->searched &&
@@ -277,10 +270,10 @@ void dispatcher_destroy(struct dispatcher *dispatcher)
     free(dispatcher->ranks);
     queue_destroy(dispatcher->queue);
     estimator_destroy(dispatcher->estimator);
-    const size_t algorithms = algorithm_count(&dispatcher->settings);
-    for (size_t i = 0; dispatcher->algorithms && i < algorithms; ++i)
+    const size_t items = dispatcher->settings.plan->count;
+    for (size_t i = 0; dispatcher->algorithms && i < (size_t)dispatcher->lists * items; ++i)
         free(dispatcher->algorithms[i]);
-    for (size_t i = 0; dispatcher->searched && i < dispatcher->settings.plan->count; ++i)
+    for (size_t i = 0; dispatcher->searched && i < items; ++i)
         for (struct searched *each = dispatcher->searched[i], *next; each; each = next) {
             next = each->next;
             free(each);
@@ -297,11 +290,8 @@ void dispatcher_destroy(struct dispatcher *dispatcher)
 /* Takes over the memory of the action. */
 static void queue_action(struct dispatcher *dispatcher, struct dispatcher_action action)
 {
-    if (dispatcher->action_count == dispatcher->action_room) {
-        dispatcher->action_room = 2 * dispatcher->action_room + 16;
-        dispatcher->actions = or_abort(
-            realloc(dispatcher->actions, dispatcher->action_room * sizeof *dispatcher->actions));
-    }
+    dispatcher->actions = or_abort(
+        array_grow(dispatcher->actions, dispatcher->action_count, sizeof *dispatcher->actions));
     dispatcher->actions[dispatcher->action_count++] = action;
 }
 
@@ -375,16 +365,6 @@ static bool any_rank(const struct dispatcher *dispatcher, enum rank_state first,
     return false;
 }
 
-static void add_in_flight(struct rank *rank, size_t item, int round)
-{
-    if (rank->count == rank->capacity) {
-        rank->capacity = 2 * rank->capacity + 4;
-        rank->in_flight =
-            or_abort(realloc(rank->in_flight, rank->capacity * sizeof *rank->in_flight));
-    }
-    rank->in_flight[rank->count++] = (struct in_flight){.item = item, .round = round};
-}
-
 /* Finds an item in flight at rank `from` by its canonical text; NULL: none. */
 static struct in_flight *find_in_flight(const struct dispatcher *dispatcher, int from,
                                         const char *configuration)
@@ -414,7 +394,6 @@ static const struct in_flight *measured_by(const struct rank *rank)
     return NULL;
 }
 
-/* Number of timed rows that wait for counting. */
 static size_t count_timed(const struct rank *rank)
 {
     return rank->count - (rank->state == RANK_MEASURING && rank->count > 0);
@@ -448,7 +427,6 @@ static size_t batch_size(const struct dispatcher *dispatcher, int rank)
     return counted && most > 1 ? (size_t)most : 1;
 }
 
-/* Context of may_measure. */
 struct selection {
     const struct dispatcher *dispatcher;
     bool waiting; /* the rank has rows in flight */
@@ -559,10 +537,12 @@ static void send_work(struct dispatcher *dispatcher, int to, size_t item)
     }
     rank->state = RANK_MEASURING;
     rank->since = dispatcher->now;
-    add_in_flight(rank, item, request.round);
+    rank->in_flight = or_abort(array_grow(rank->in_flight, rank->count, sizeof *rank->in_flight));
+    rank->in_flight[rank->count++] = (struct in_flight){.item = item, .round = request.round};
     send_to(dispatcher, to, MESSAGE_MEASURE, request_encode(&request));
 }
 
+/* `skip`: as in queue_next_round. */
 static bool next_round(struct dispatcher *dispatcher, bool skip)
 {
     const struct sweep_settings *sweep = &dispatcher->settings.manifest->sweep;
@@ -610,8 +590,7 @@ static void stop_for_time(struct dispatcher *dispatcher)
                                   .rows_time = dispatcher->rows_time};
     char text[LEFT_OVER_TEXT];
     const struct sweep_settings *sweep = &dispatcher->settings.manifest->sweep;
-    int lists = sweep->replicate ? dispatcher->settings.ranks : 1;
-    for (int rank = 0; rank < lists; ++rank)
+    for (int rank = 0; rank < dispatcher->lists; ++rank)
         for (size_t item = 0; item < plan->count; ++item)
             for (int round = 1; round <= sweep->rounds; ++round)
                 if (!queue_is_done(dispatcher->queue, rank, item, round))
@@ -638,7 +617,7 @@ static void stop_when_done(struct dispatcher *dispatcher)
 
 /* ---- messages from ranks ---- */
 
-/* Logs each cause once: neighbours usually have the same. */
+/* Logs a refusal that differs from the last logged one, because ranks usually share a cause. */
 static void note_counters(struct dispatcher *dispatcher, int from, const struct device *device)
 {
     const struct outcome *counters = &device->counters;
@@ -709,7 +688,6 @@ static void store_record(struct dispatcher *dispatcher, int rank, size_t item, i
     log_print(dispatcher->log, LOG_DEBUG, "%s: %s%s%s%s", planned->name,
               record_status_name[record->status], record->error[0] ? ": " : "", record->error,
               parts);
-    /* Logs marks that affect how to read the row's time. */
     if (record->round > 1 && record->status != RECORD_MEASURED)
         log_print(dispatcher->log, LOG_WARNING, "%s: round %d is missing: %s", planned->name, round,
                   record->error);
@@ -748,7 +726,7 @@ static void update_rank(struct dispatcher *dispatcher, int from)
     rank->since = dispatcher->now;
 }
 
-/* Time of the row whose record arrives, s: until timed, plus its share of counting. 0: unknown. */
+/* Returns a row's time of measuring and its share of the time of counting, s; 0: unknown. */
 static double row_seconds(const struct dispatcher *dispatcher, const struct rank *rank,
                           const struct in_flight *in_flight)
 {
@@ -759,8 +737,8 @@ static double row_seconds(const struct dispatcher *dispatcher, const struct rank
                             : dispatcher->now - rank->since;
 }
 
-/* Decodes a rank's record and adds the members that rank 0 knows. NULL: no record of a
- * configuration in flight. */
+/* Decodes a rank's record and adds the members that rank 0 knows. NULL: `text` is not the record of
+ * a configuration in flight. */
 static struct in_flight *decode_record(const struct dispatcher *dispatcher, int from,
                                        const char *text, struct record *record)
 {
@@ -844,7 +822,7 @@ static void handle_returned(struct dispatcher *dispatcher, const struct message 
 /* ---- lost ranks ---- */
 
 /* The item may have caused the loss, so it is counted alone from now on. After a second lost device
- * the item fails, or it could take all devices. A lost round stays with its device. */
+ * the item fails, or it could take all devices. Only losses in the first round count. */
 static void count_device_loss(struct dispatcher *dispatcher, int from, size_t item, const char *why)
 {
     enum { LOSSES_MAX = 2 };
@@ -882,7 +860,7 @@ static void lose_rank(struct dispatcher *dispatcher, int from, enum rank_state s
     dispatcher->changed = true;
 }
 
-/* Text for messages: " over NAME", the number of rows that the rank counts, or "". */
+/* Text for messages: " over NAME", " over the counters of N configurations", or "". */
 enum { WORK_TEXT = WORKLOAD_TEXT + 8 };
 static const char *work_format(const struct dispatcher *dispatcher, const struct rank *rank,
                                char text[WORK_TEXT])
@@ -912,22 +890,12 @@ static void handle_device_lost(struct dispatcher *dispatcher, const struct messa
 static double silence_allowed(const struct dispatcher *dispatcher, const struct rank *rank)
 {
     const struct dispatcher_settings *settings = &dispatcher->settings;
-    double count = (double)count_timed(rank) * settings->count_timeout;
-    switch (rank->state) {
-    case RANK_PREPARING:
-        return settings->roofs_timeout > 0 ? settings->roofs_timeout : INFINITY;
-    case RANK_MEASURING:
-        return settings->work_timeout > 0 ? settings->work_timeout + count : INFINITY;
-    case RANK_COUNTING:
-        return settings->count_timeout > 0 ? count : INFINITY;
-    case RANK_IDLE:
-    case RANK_LOST:
-    case RANK_SILENT:
-    case RANK_OVERDUE:
-    case RANK_GONE:
-        break;
-    }
-    return INFINITY; /* the rank waits for a message, or is lost */
+    const double count = (double)count_timed(rank) * settings->count_timeout;
+    if (rank->state == RANK_PREPARING && settings->roofs_timeout > 0)
+        return settings->roofs_timeout;
+    if (rank->state == RANK_MEASURING && settings->work_timeout > 0)
+        return settings->work_timeout + count;
+    return rank->state == RANK_COUNTING && settings->count_timeout > 0 ? count : INFINITY;
 }
 
 static void lose_if_silent(struct dispatcher *dispatcher, int from)

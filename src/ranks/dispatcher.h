@@ -2,13 +2,13 @@
  * signals in, actions out. No MPI, no files, no waiting.
  *
  * A rank that is silent beyond its timeout counts as lost; other ranks get its configurations. A
- * rank that writes again takes part again. The first of two records of one configuration counts.
+ * rank that sends again takes part again. The first of two records of one configuration counts.
  *
- * Timed rows may wait and be counted together. They wait until their number is [measure]
- * count_together (by default the device's own number), until they hold 10 s of timings, which would
- * be lost with the worker, or until no work is left for the rank. A rank counts a little earlier if
- * no other rank of its host is counting, so that ranks of a host count at different times. Rows
- * that are lost before counting are measured again and counted alone.
+ * Timed rows may wait and be counted together. They wait until a batch is full ([measure]
+ * count_together, by default the device's own number), until 10 s of timings would be lost with the
+ * worker, or until no work is left for the rank. A rank counts a little earlier if no other rank of
+ * its host is counting, so that ranks of a host count at different times. Rows that are lost before
+ * counting are measured again and counted alone.
  *
  * With a time limit, only configurations that fit are assigned (estimate.h). The sweep ends, with a
  * report of remaining configurations, if no configuration fits or the limit is reached. */
@@ -32,7 +32,7 @@ struct dispatcher_settings {
     int ranks;
     const char *session; /* identifier, the first part of struct device.key */
     const char *job_id;  /* identifier of the batch job; "": none */
-    /* s; longest silences; 0: no limit */
+    /* longest silences, s; 0: no limit */
     double roofs_timeout;           /* from the first dispatcher_time until a rank has its roofs */
     double work_timeout;            /* measuring a configuration */
     double count_timeout;           /* added for each timed row that waits for counting */
@@ -43,7 +43,7 @@ struct dispatcher_settings {
 /* Actions, which the caller carries out in the order of dispatcher_next. */
 enum action_kind {
     ACTION_STORE_DEVICE, /* append `text` to the journal */
-    ACTION_STORE_RECORD, /* append `text` to the journal; with record->round of kind "round" */
+    ACTION_STORE_RECORD, /* append `text` to the journal; kind "round" if record->round is set */
     ACTION_SYNC,         /* make stored text durable before the next action */
     ACTION_SEND,         /* send `message` with `text` to `rank` */
     ACTION_PROGRESS      /* show `left` and `failed` */
@@ -62,8 +62,8 @@ struct dispatcher_action {
 
 struct dispatcher;
 
-/* Borrows everything; `settings`, `earlier` and `limit` during the call only. Reads the records of
- * earlier rows that lack rounds, for their algorithms. NULL: no memory. If
+/* Keeps `log` and the pointers in `settings`, except `earlier` and `limit`. Fetches the records of
+ * earlier rows that lack rounds, because further rounds use their algorithms. NULL: no memory. If
  * memory is missing later, the process aborts, because ranks would wait for ever. */
 struct dispatcher *dispatcher_create(const struct dispatcher_settings *settings,
                                      const struct log *log);
@@ -73,19 +73,19 @@ void dispatcher_destroy(struct dispatcher *dispatcher); /* takes NULL */
 
 /* `now`: s, never decreasing. Call before the messages of that moment. */
 void dispatcher_time(struct dispatcher *dispatcher, double now);
-/* Rank 0, and most likely the job, was suspended for this time, which does not count as silence or
- * as time of a row. Call before the next dispatcher_time. */
+/* Rank 0 was suspended for `seconds`, most likely with the job. This time counts neither as silence
+ * nor as time of a row. Call before the next dispatcher_time. */
 void dispatcher_suspended(struct dispatcher *dispatcher, double seconds);
-/* Handles a rank's message. Carry out the following actions at once. */
+/* Handles a rank's message. Carry out the resulting actions at once. */
 void dispatcher_message(struct dispatcher *dispatcher, const struct message *message);
-/* Ends the messages of a moment: one sync makes them durable, then ranks get work or the end. */
+/* Ends the messages of a moment: one sync makes them durable, then ranks get work or stop. */
 void dispatcher_commit(struct dispatcher *dispatcher);
 /* After a signal: assigns nothing, stops all workers, and keeps no failed rows, because the signal
  * may be the cause. */
 void dispatcher_interrupt(struct dispatcher *dispatcher);
-/* After a failed action: drops all actions but MESSAGE_STOP and stops. The status becomes
- * STATUS_SYSTEM, unless the dispatcher had stopped with an error: then it keeps its status, and the
- * text of `error` is appended. */
+/* Stops after a failed action, and drops all actions except those with MESSAGE_STOP. The status
+ * becomes STATUS_SYSTEM. A dispatcher that had stopped with an error keeps its status, and appends
+ * the text of `error`. */
 void dispatcher_failed(struct dispatcher *dispatcher, const struct error *error);
 
 /* ---- actions ---- */
@@ -95,9 +95,9 @@ bool dispatcher_next(struct dispatcher *dispatcher, struct dispatcher_action *ac
 
 /* ---- queries ---- */
 
-/* Number of configurations, and number without a row on disk as of the last ACTION_SYNC that was
- * carried out; with replicate, over all ranks. */
+/* Number of rounds of all configurations; with replicate, summed over the ranks. */
 size_t dispatcher_total(const struct dispatcher *dispatcher);
+/* Number of these rounds that were not on disk at the last ACTION_SYNC. */
 size_t dispatcher_left(const struct dispatcher *dispatcher);
 
 /* True if every rank has sent MESSAGE_FINISHED or is silent beyond stop_timeout. */

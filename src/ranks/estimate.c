@@ -10,7 +10,7 @@
 enum { CLASSES = 128, LOWEST = -64, UNMODELLED = CLASSES, CLASS_COUNT };
 
 static const double safety_factor = 1.5; /* factor on measured times */
-/* The assumed slow device: time of the start, s; s-1; byte s-1; factor on the iterations. */
+/* The assumed slow device: start, s; FLOP rate, s-1; bandwidth, byte s-1; factor on iterations. */
 static const double assumed_start = 5, assumed_flops = 1e10, assumed_bytes = 1e9, assumed_work = 2;
 /* Shares of the highest vector peak, and of the highest memory peak, that slow rows reach, such as
  * convolutions by plain loops. */

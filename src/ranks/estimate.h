@@ -36,7 +36,7 @@ void estimator_destroy(struct estimator *estimator); /* takes NULL */
 void estimator_set_peaks(struct estimator *estimator, const struct device *device);
 /* Adds a measured time, s. */
 void estimator_add(struct estimator *estimator, const struct plan_item *item, double seconds);
-/* True if the time of such a record predicts others: measured at the first attempt. */
+/* True if a record's time predicts other times: the row was measured at the first attempt. */
 bool estimate_is_usable(int64_t status, int64_t attempts);
 
 struct estimate estimator_estimate(const struct estimator *estimator, const struct plan_item *item);
@@ -49,10 +49,10 @@ double estimate_modelled(struct cost cost);
 
 struct estimate_total {
     size_t left;    /* configurations without a complete row, see resume.h */
-    size_t judged;  /* configurations among these with a measured estimate */
+    size_t judged;  /* configurations of `left` with a measured estimate */
     double seconds; /* s; estimate of the judged configurations on one device */
     double at_most; /* s; estimate of the other configurations on the slow device */
-    int rounds;     /* both times include all rounds, each as long as the first */
+    int rounds;     /* included in `seconds` and `at_most`, each as long as the first */
 };
 
 /* `earlier`: content of the journal; NULL: empty. STATUS_SYSTEM: no memory. */

@@ -3,10 +3,10 @@
  * Set-up: executor_open tries the kinds of devices in order, up to three workers each. A GPU that
  * reports its health gets a second process, the watcher, which outlives workers. Failure: a lost
  * worker is replaced by one with the same device, and the row is tried again, alone, up to
- * `retries` times; then its record is a failed one. If no worker opens the device, rank 0 gets
- * MESSAGE_DEVICE_LOST. Timed rows in a lost worker go back to rank 0. A signal that ends a worker
- * yields no record. Cost: functions of the device wait; those of the loop return at once. A record
- * is decoded once, to check it, and passed on as text. */
+ * `retries` times; then rank 0 gets a failed record. If no worker opens the device, rank 0 gets
+ * MESSAGE_DEVICE_LOST. Timed rows in a lost worker go back to rank 0. A worker that a signal ends
+ * yields no record. Cost: functions of the device wait; functions of the loop return at once. A
+ * record is decoded once, to check it, and passed on as text. */
 #include "ranks/executor.h"
 
 #include <stdio.h>
@@ -42,8 +42,8 @@ struct executor {
     const struct log *log;
     enum stage stage;
     struct worker_process *worker; /* NULL: none */
-    /* Reports the device's health at the end. Outlives workers, so that it has seen the XID that
-     * ended one. NULL: no health. */
+    /* Reports the device's health at the end. Outlives workers, so that it sees the error of the
+     * driver (XID) that ended a worker. NULL: no health. */
     struct worker_process *watcher;
     const struct device_kind *kind;
     struct device device;
@@ -58,12 +58,12 @@ struct executor {
     bool worker_lost;  /* the last executor_call got no answer */
     bool worker_hung;  /* the last executor_call timed out */
     /* the measurement */
-    char *request;                     /* owned: line of STAGE_MEASURING, as rank 0 sent it */
-    char configuration[WORKLOAD_TEXT]; /* the request's configuration: canonical text */
+    char *request;                     /* owned: line for the worker */
+    char configuration[WORKLOAD_TEXT]; /* canonical text */
     char row[WORKLOAD_TEXT];           /* the row's name */
-    int attempts;                      /* number of attempts of the request */
-    double round;                      /* round of the request; the worker is new in each round */
-    char (*waiting)[WORKLOAD_TEXT];    /* owned: timed configurations in the worker, oldest first */
+    int attempts;
+    double round;                   /* round of the request; the worker is new in each round */
+    char (*waiting)[WORKLOAD_TEXT]; /* owned: timed configurations in the worker, oldest first */
     size_t waiting_count;
 };
 
@@ -156,7 +156,7 @@ static enum status start_worker(const struct executor *executor, const char *wat
 {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s", executor->settings.worker_folder, executor->kind->worker);
-    /* GPU workers keep to their share of the cores, too: references use all cores, and threads of
+    /* GPU workers are bound, too: they compute references on all their cores, and threads of
      * several ranks would spin against each other. */
     return worker_process_start(path, watched, &executor->settings.binding.cpus,
                                 executor->log->level >= LOG_DEBUG ? executor->log->stream : NULL,
@@ -178,7 +178,7 @@ static void stop_worker(struct executor *executor)
     executor->worker = NULL;
 }
 
-/* STATUS_OK if the line is the reply to the request. */
+/* STATUS_OK: the line is the reply to the request. Returns the status of an error reply. */
 static enum status read_reply(const struct executor *executor, const struct request *request,
                               enum reply_kind kind, const char *line, struct reply *reply,
                               struct error *error)
@@ -527,7 +527,6 @@ static void send_message(struct executor *executor, enum message_kind kind, cons
     }
 }
 
-/* Takes over the reference. */
 /* Sends the device with its roofs and links. */
 static void send_device(struct executor *executor, enum message_kind kind)
 {
@@ -539,7 +538,7 @@ static void send_device(struct executor *executor, enum message_kind kind)
     free(text);
 }
 
-/* Returns timed rows, which are lost with the worker, to rank 0. */
+/* Returns timed rows to rank 0, because they are lost with the worker. */
 static void return_waiting(struct executor *executor)
 {
     for (size_t i = 0; i < executor->waiting_count; ++i)
@@ -660,11 +659,6 @@ static bool is_requested(const struct executor *executor, const char *configurat
     return strcmp(executor->configuration, configuration) == 0;
 }
 
-static bool may_wait(const struct executor *executor)
-{
-    return json_member(json_text_of(executor->request), "count_later").at != NULL;
-}
-
 static void handle_timed(struct executor *executor, const char *configuration)
 {
     char(*grown)[WORKLOAD_TEXT] =
@@ -690,8 +684,8 @@ static void handle_measured(struct executor *executor, const char *line)
     } else if (reply.kind == REPLY_RECORD && is_requested(executor, reply.record.configuration)) {
         executor->stage = STAGE_IDLE;
         send_record(executor, reply.record_text, executor->attempts);
-    } else if (reply.kind == REPLY_TIMED && may_wait(executor) &&
-               is_requested(executor, reply.configuration)) {
+    } else if (reply.kind == REPLY_TIMED && is_requested(executor, reply.configuration) &&
+               json_member(json_text_of(executor->request), "count_later").at) {
         handle_timed(executor, reply.configuration);
     } else if (reply.kind == REPLY_ERROR && reply.status == STATUS_INTERRUPTED) {
         report_signal(executor, reply.error.text);
@@ -713,7 +707,7 @@ static void request_count(struct executor *executor, size_t rows)
     send_request(executor->worker, &request, executor->settings.timeout * (double)rows);
 }
 
-/* Returns all rows, since any may be the cause: rank 0 assigns each again, alone. */
+/* Returns all rows, because any may be the cause. Rank 0 assigns each again, alone. */
 static void count_failed(struct executor *executor, const char *why)
 {
     log_print(executor->log, LOG_WARNING, "counting %zu rows: %s", executor->waiting_count, why);

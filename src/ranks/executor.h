@@ -43,7 +43,7 @@ struct executor *executor_create(const struct executor_settings *settings,
 /* Kills the worker. Takes NULL. */
 void executor_destroy(struct executor *executor);
 
-/* s; longest time of executor_open, which may try all kinds. */
+/* s; longest time of executor_open, which may try all kinds of devices. */
 double executor_opening(const struct executor_settings *settings);
 
 /* s; longest time of a rank for a configuration: all attempts, each with a worker that opens
@@ -57,10 +57,10 @@ struct visible executor_visible(struct executor *executor);
 /* Replaces the binding of the settings; before executor_open. */
 void executor_bind(struct executor *executor, const struct binding *binding);
 
-/* Chooses and opens a device. A lost worker costs one of three tries within 3.5 open_timeout.
- * STATUS_DEVICE with reason and remedy; STATUS_INTERRUPTED. STATUS_OK also if workers hung, or were
- * lost after they had answered: executor_lost has the reason, the device has kind, host and number,
- * and executor_start reports the loss. */
+/* Chooses and opens a device. For each kind it starts at most three workers within 3.5
+ * open_timeout. STATUS_DEVICE with reason and remedy; STATUS_INTERRUPTED. STATUS_OK also if workers
+ * hung, or were lost after they had answered: executor_lost has the reason, the device has kind,
+ * host and number, and executor_start reports the loss. */
 enum status executor_open(struct executor *executor, struct error *error);
 
 /* Sends a request and waits for its reply of this kind, at most `timeout` seconds. A reply of
@@ -69,8 +69,8 @@ enum status executor_open(struct executor *executor, struct error *error);
 enum status executor_call(struct executor *executor, const struct request *request,
                           enum reply_kind kind, double timeout, struct reply *reply,
                           struct error *error);
-/* Sets *reply by another worker, which has opened no device. The caller keeps *separate, NULL at
- * first, and destroys it. */
+/* Requests links from a second worker, which has opened no device. Starts the worker if *separate
+ * is NULL; the caller destroys it. */
 enum status executor_call_links(struct executor *executor, struct worker_process **separate,
                                 const struct request *request, double timeout, struct reply *reply,
                                 struct error *error);
@@ -78,7 +78,7 @@ enum status executor_call_links(struct executor *executor, struct worker_process
  * reports it. */
 enum status executor_reopen(struct executor *executor, struct error *error);
 
-/* The open device, its kind, and for people the reason for this kind. */
+/* The open device, its kind, and a text for people why this kind was chosen. */
 const struct device *executor_device(const struct executor *executor);
 const struct device_kind *executor_kind(const struct executor *executor);
 const char *executor_reason(const struct executor *executor);
@@ -92,7 +92,7 @@ void executor_name_device(struct executor *executor, const char *uuid);
 /* Links that executor_start sends with the device. */
 struct link_list *executor_links(struct executor *executor);
 
-/* Copies roofs, peaks and origin of *device, and the outcome of its counters. */
+/* Copies the roofs of *device and their origin, and the outcome of its counters. */
 void executor_set_roofs(struct executor *executor, const struct device *device);
 
 /* ---- the loop; nothing waits ---- */

@@ -13,7 +13,7 @@ enum {
     SLOTS = LINK_PAIR * LINK_ROUNDS + LINK_OPERATIONS * LINK_SIZES /* links of a rank, at most */
 };
 
-/* A rank among those of a communicator. On the heap, as struct node of node_roofs.c. */
+/* State of this rank. On the heap, because MPI still writes to the buffers of an abandoned call. */
 struct links {
     struct executor *executor;
     const struct wait_limit *limit;
@@ -21,7 +21,7 @@ struct links {
     MPI_Comm all;
     int leaving, any_leaving; /* arguments of meet */
     bool by_nccl;
-    int nodes, least;               /* number of nodes; of ranks of the smallest node */
+    int nodes, least;               /* number of nodes; number of ranks of the smallest node */
     int rounds, peers[LINK_ROUNDS]; /* rank that this one exchanges with in a round; -1: none */
     struct link_list found;         /* links of the last group */
 };
@@ -32,14 +32,14 @@ int links_rounds(int nodes)
     return nodes < 2 ? 0 : rounds < LINK_ROUNDS ? rounds : LINK_ROUNDS;
 }
 
-/* The circle method: the last place of an even number stands still, all others turn by one. */
+/* The circle method: all nodes turn by one place a round; if `nodes` is even, the last stands. */
 int links_round(int one, int other, int nodes)
 {
-    const int last = nodes - 1 + nodes % 2; /* number of those that turn, odd */
+    const int last = nodes - 1 + nodes % 2; /* number of nodes that turn, odd */
     return (one == last ? 2 * other : other == last ? 2 * one : one + other) % last;
 }
 
-/* Waits for all ranks. False: one is leaving, or does not come. */
+/* Waits for all ranks. False: a rank is leaving, or does not come. */
 static bool meet(struct links *links, MPI_Comm comm)
 {
     MPI_Request request;
@@ -87,7 +87,7 @@ static double operate(const struct link *link, MPI_Comm comm, float *sent, int c
 static enum status operate_sizes(struct links *links, struct link *link, MPI_Comm comm,
                                  struct error *error)
 {
-    const double length = 10e-3, repeat_most = 100; /* s */
+    const double length = 10e-3 /* s */, repeat_most = 100;
     size_t bytes;
     for (int i = 0; (bytes = link_size(link, i)) > 0; ++i) {
         const int count = (int)(bytes / sizeof(float));
@@ -149,7 +149,7 @@ static enum status measure_nccl(struct links *links, MPI_Comm comm, int rounds, 
     for (int i = 0; i < rounds; ++i)
         used += (size_t)snprintf(request.link.peers + used, sizeof request.link.peers - used,
                                  "%s%d", used ? "," : "", links->peers[i]);
-    /* Every rank loads NCCL and makes an id, so that one that cannot keeps nobody waiting. */
+    /* Every rank loads NCCL and makes an id first, so that no rank waits for one that cannot. */
     enum status status =
         executor_call_links(links->executor, &process, &request, limit, &reply, error);
     status = meet(links, comm) ? liveness_agree(comm, status, error) : STATUS_INTERRUPTED;
@@ -207,7 +207,7 @@ static enum status add_found(struct links *links, MPI_Comm node, int rounds, str
     int place, rank;
     MPI_Comm_rank(node, &place);
     MPI_Comm_rank(links->all, &rank);
-    /* The last links are those of all members. Ranks of a node have the same pairs, or none. */
+    /* Links of pairs precede links of all members. Ranks of a node have the same pairs, or none. */
     const size_t count = links->found.count, first = SLOTS - count;
     for (size_t i = 0; i < count; ++i)
         times[0][first + i] = links->found.links[i].time;
@@ -241,8 +241,8 @@ static void measure_group(struct links *links, MPI_Comm comm, MPI_Comm node, int
     link_list_clear(&links->found);
 }
 
-/* Numbers the nodes and finds this rank's peers: ranks of the same place in other nodes. Places
- * that some node lacks have none. */
+/* Numbers the nodes and finds this rank's peers: ranks of the same place in other nodes. Ranks
+ * whose place is missing in some node have no peers. */
 static void find_peers(struct links *links, MPI_Comm node)
 {
     int rank, ranks, members, own[2] = {0}; /* number of the node, place in the node */

@@ -1,6 +1,6 @@
-/* Links of a job, before the sweep: copies within each node, operations of each node's devices,
- * exchanges of pairs of nodes, operations of all devices. GPUs use NCCL, in a further process of
- * each rank; other devices use MPI, from host to host. */
+/* Measures the links of a job before the sweep: copies within each node, operations of all devices
+ * of a node, exchanges between two nodes, operations of all devices. GPUs use NCCL, in a further
+ * process of each rank; other devices use MPI, from host to host. */
 #pragma once
 
 #include <mpi.h>
@@ -9,11 +9,11 @@
 #include "base/log.h"
 #include "ranks/executor.h"
 
-/* Round of a tournament in which two nodes meet: a node meets at most one other in a round. There
- * are `nodes - 1` rounds, one more if `nodes` is odd. Rounds from links_rounds on are not played.
- */
+/* Returns the round of a tournament, from 0, in which two nodes meet; a node meets at most one
+ * other in a round. There are `nodes - 1` rounds, one more if `nodes` is odd. */
 int links_round(int one, int other, int nodes);
-int links_rounds(int nodes); /* at most LINK_ROUNDS */
+/* Number of rounds that are measured, at most LINK_ROUNDS. */
+int links_rounds(int nodes);
 
 /* Collective over `all` and over the ranks of each node, waits without using the cores. Adds
  * links to executor_links of the first rank of each node; a pair of nodes is stored by the first

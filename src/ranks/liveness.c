@@ -31,7 +31,7 @@ bool liveness_wait(MPI_Request *requests, int count, const struct wait_limit *li
 
 enum { HOST = 128, TAG_HERE = 0, TAG_GO = 1 };
 
-/* s; ranks answered a moment ago. Ranks other than 0 wait longer, so that rank 0 reports first. */
+/* s; limits of the second round. Ranks other than 0 wait longer, so that rank 0 reports first. */
 static const double answer_timeout = 10, later_answer_timeout = 22.5;
 
 /* Rank 0 has a host and a request for each other rank; other ranks have a host and a request for

@@ -25,7 +25,7 @@ void liveness_destroy(struct liveness *liveness);
 
 /* Collective. True: all ranks are here. False after the time limit; *absent lists the missing
  * ranks: "rank 3 on node7, rank 5 on node8". Only rank 0 knows the missing ranks; other ranks list
- * rank 0. They should wait longer than rank 0, except for work of rank 0 itself. */
+ * rank 0. Their limit should be longer than rank 0's, unless they wait for work of rank 0. */
 enum { LIVENESS_TEXT = 800 };
 bool liveness_barrier(struct liveness *liveness, const struct wait_limit *limit,
                       char absent[LIVENESS_TEXT]);
@@ -45,10 +45,10 @@ struct guard_settings {
     const char *what; /* name of the call, for people */
 };
 
-/* Starts a thread that watches until guard_end. After `seconds` it logs, calls MPI_Abort, and if
- * that hangs ends the process. A stopped rank on this host is named and ends the wait after a
- * minute. Copies the settings. NULL: memory, descriptor or thread is missing, and nothing is
- * guarded. */
+/* Starts a thread that watches until guard_end. After `seconds`, or after a minute if a rank on
+ * this host is stopped, the thread logs, names the stopped rank, and calls MPI_Abort. If MPI_Abort
+ * hangs, it ends the process. Copies the settings. NULL: memory, descriptor or thread is missing,
+ * and nothing is guarded. */
 struct guard *guard_begin(const struct guard_settings *settings);
 void guard_end(struct guard *guard); /* takes NULL */
 

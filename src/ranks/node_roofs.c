@@ -1,11 +1,11 @@
 /* Measures the roofs of a node in lockstep: tuned, alone, together, sustained, links.
  *
  * Set-up: the ranks of a node get a communicator and a struct node each; node_find tunes the
- * devices and counts who has which roof, so that all ranks follow the same schedule. Failure: a
- * lost worker is replaced and tuned again; its roof is left unmeasured with the reason. After
- * LOSSES_MAX lost workers a device gets no more roofs. A signal or a rank that does not come makes
- * all ranks leave with the roofs so far. Cost: seconds to minutes, of which each device idles while
- * its neighbours measure alone. Waiting ranks sleep. */
+ * devices and counts the devices that have each roof, so that all ranks follow the same schedule.
+ * Failure: a lost worker is replaced and tuned again; its roof is left unmeasured with the reason.
+ * After LOSSES_MAX lost workers a device gets no more roofs. A signal or a rank that does not come
+ * makes all ranks leave with the roofs so far. Cost: seconds to minutes; a device idles while its
+ * neighbours measure alone. Waiting ranks sleep. */
 #include "ranks/node_roofs.h"
 
 #include <limits.h>
@@ -18,13 +18,13 @@
 #include "ranks/liveness.h"
 #include "ranks/progress.h"
 
-static const int call_timeout =
-    60; /* s; limit of a collective call right after all ranks have met */
-/* limit in units of the timeout; tuning tries many variants of all roofs */
+/* s; limit of a collective call right after all ranks have met */
+static const int call_timeout = 60;
+/* limit of tuning, which tries many variants of all roofs, in units of the settings' timeout */
 static const double tune_timeouts = 3;
 enum { LOSSES_MAX = 3 }; /* number of lost workers after which a device gets no more roofs */
 
-/* A rank within its node. On the heap, because MPI still writes to an abandoned collective call
+/* A rank within its node. On the heap, because MPI still writes to the buffers of an abandoned call
  * when the last rank arrives. */
 struct node {
     struct executor *executor;
@@ -36,7 +36,7 @@ struct node {
     bool abandoned; /* timed out: a collective call is pending, no other may follow */
     struct {
         double moment, interrupted;
-    } own, latest; /* arguments of node_wait: this rank's; the maximum over the node */
+    } own, latest; /* buffers of node_wait: this rank's values; their maxima over the node */
 
     struct device device;   /* executor's device with the roofs so far */
     int device_kind;        /* index into device_kinds */
@@ -84,9 +84,7 @@ static double node_wait(struct node *node, double moment)
 
 /* ---- tuning ---- */
 
-/* Also tries the counters. A failure costs roofs and derived values; rows are measured all the
- * same.
- */
+/* Also tries the counters. A failure costs roofs and derived values; rows are still measured. */
 static enum status tune(struct node *node)
 {
     struct request request = request_default(REQUEST_TUNE);
@@ -118,7 +116,6 @@ static bool replace_worker(struct node *node)
     return executor_reopen(node->executor, &error) == STATUS_OK && ++node->losses < LOSSES_MAX;
 }
 
-/* Replaces lost workers, and tunes with the new one. */
 static void tune_with_retries(struct node *node)
 {
     while (tune(node) == STATUS_DEVICE)
@@ -139,8 +136,8 @@ static bool wants_together(const struct node *node, int kind)
     return is_together(node, node->device_kind, kind);
 }
 
-/* Measures a roof. False, with the reason: no reply. Replaces a lost worker and tunes it, but does
- * not repeat the roof. */
+/* Measures a roof. False: no reply; *error has the reason. Replaces and tunes a lost worker, but
+ * does not repeat the roof. */
 static bool call_roof(struct node *node, const struct request *request, struct reply *reply,
                       struct error *error)
 {
@@ -158,8 +155,8 @@ static bool call_roof(struct node *node, const struct request *request, struct r
     return status == STATUS_OK;
 }
 
-/* Measures a roof alone a second time if its samples differ too much, as copies do while the host
- * is busy, and keeps the measurement whose samples differ less. */
+/* Repeats a roof measured alone if its samples differ too much, as samples of copies do while the
+ * host is busy. Keeps the measurement whose samples differ less. */
 static void measure_again(struct node *node, struct request *request, struct roof *roof)
 {
     struct reply reply;
@@ -265,14 +262,14 @@ static int nth_roof(int place)
     return ROOF_KINDS;
 }
 
-/* s from the agreement to the common start. The slowest worker must be ready, and clocks need equal
- * time to settle. Devices that must rest get their load shortly before the start. */
+/* Returns the time from the agreement to the common start, s. The slowest worker must be ready, and
+ * clocks need equal time to settle. Devices that must rest get their load shortly before the start.
+ */
 static double lead_time(int device_kind, int kind)
 {
-    const double ready = 0.04, stop_busy_work = 0.07;
     if (!device_kinds[device_kind].clock_settles)
         return 0.1; /* ranks that share cores wake up slowly */
-    return takes_rounds(device_kind, kind) ? stop_busy_work : ready;
+    return takes_rounds(device_kind, kind) ? 0.07 : 0.04;
 }
 
 /* Number of roofs that this device measures alone; other devices of its kind have about as many. */
@@ -293,7 +290,6 @@ static void measure_alone(struct node *node, int kind)
     report_done(node, 1);
 }
 
-/* One device after the other measures its roofs outside of rounds. */
 static void measure_in_turns(struct node *node)
 {
     for (int turn = 0; turn < node->count && !node->leaving; ++turn) {
@@ -350,7 +346,7 @@ static void measure_together(struct node *node, int device_kind)
 
 /* ---- sustained ---- */
 
-/* s-1, the burst together if measured together, else alone; 0: none. */
+/* Returns the device's burst, s-1: measured together if wanted, else alone; 0: none. */
 static double burst_of(const struct node *node, int kind)
 {
     const enum roof_condition condition = wants_together(node, kind) ? ROOF_TOGETHER : ROOF_ALONE;
@@ -427,7 +423,6 @@ static void sustain_together(struct node *node, int device_kind)
 
 /* ---- a node ---- */
 
-/* Logs the duration of a part. */
 static void log_part(struct node *node, const char *part)
 {
     const double now = clock_monotonic();
@@ -464,7 +459,7 @@ static struct node *node_create(MPI_Comm comm, struct executor *executor,
     return node;
 }
 
-/* Tunes the roofs and sums them over the node. */
+/* Tunes the roofs and counts the node's devices that have each. */
 static void node_find(struct node *node, const struct guard_settings *bound)
 {
     int found[DEVICE_KINDS][ROOF_KINDS] = {{0}};

@@ -29,7 +29,7 @@ struct node_roofs_settings {
 };
 
 /* Collective over comm, waits without using the cores. Sets the executor's roofs; roofs that failed
- * have the reason. When a rank of the node gets the signal, all its ranks leave with the roofs so
- * far. */
+ * have the reason. When a rank gets the signal, all ranks of its node leave with the roofs so far.
+ */
 void node_roofs_measure(MPI_Comm comm, struct executor *executor,
                         const struct node_roofs_settings *settings, const struct log *log);

@@ -23,7 +23,7 @@ struct progress_left {
 void progress_update(struct progress *progress, struct progress_left left, size_t failed);
 void progress_destroy(struct progress *progress); /* clears the bar; takes NULL */
 
-/* The line without a clock: "[#####++.............] 12/48, 6 timed, 1 failed, 0:35 left".
+/* Writes the line: "[#####++.............] 12/48, 6 timed, 1 failed, 0:35 left".
  * seconds_left < 0: unknown. */
 enum { PROGRESS_TEXT = 256 };
 void progress_format(size_t total, struct progress_left left, size_t failed, double seconds_left,

@@ -138,9 +138,9 @@ int queue_round(const struct queue *queue)
 
 /* Puts `count` items into the order of this round: 1, -1, 2, -2, ..., 0, all shifted by a number of
  * the round, modulo an even number. In the rows of this square (Williams, 1949) each item follows
- * each other one once, and long items alternate with short ones. An odd number of items omits one
- * place; half of the shifts, of two items one, then put no item behind its predecessor of the first
- * round on a single rank. */
+ * each other one once, and long items alternate with short ones. An odd number of items leaves one
+ * place empty. Odd numbers and 2 use only half of the shifts, with which no item follows its
+ * predecessor of the first round, if there is one rank. */
 static void set_round_order(const struct queue *queue, const size_t *items, size_t count,
                             uint64_t seed, size_t *order)
 {

@@ -4,9 +4,9 @@
  * cost, which may be long, and items that share a process precede all others, in the manifest's
  * order. Split gives each item to one rank, replicate to every rank.
  *
- * Each further round gives a rank the items again that it measured in the first round, in another
- * order, which depends only on these items, the round and the seed. The order is a row of a
- * Williams design: no two rounds from the second on have the same item before an item. */
+ * In each further round a rank measures its items of the first round again, in another order. The
+ * order depends only on these items, the round and the seed. It is a row of a Williams design: from
+ * the second round on, each round gives an item another predecessor. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,8 +21,8 @@ struct queue;
 struct queue *queue_create(const struct plan *plan, int ranks, bool replicate, int rounds);
 void queue_destroy(struct queue *queue); /* takes NULL */
 
-/* Marks a round of an item as done; with replicate, for this rank only. From now on a row of round
- * 1 belongs to the rank; -1: no rank has its device. Ignores rounds beyond the last one. */
+/* Marks a round of an item as done; with replicate, for this rank only. The rank of round 1 owns
+ * the item; -1: no rank has its device. Ignores rounds beyond the last one. */
 void queue_done(struct queue *queue, int rank, size_t item, int round);
 /* Gives up all rounds of an item that are not done. Returns their number. */
 size_t queue_drop(struct queue *queue, int rank, size_t item);
@@ -30,8 +30,8 @@ size_t queue_drop(struct queue *queue, int rank, size_t item);
 bool queue_is_done(const struct queue *queue, int rank, size_t item, int round);
 
 int queue_round(const struct queue *queue); /* from 1 */
-/* Begins the next round if there is another, and this one is done or `skip` is true: rows that wait
- * are then left for another run. */
+/* Begins the next round, if any, once this round is done. `skip`: begins it now; waiting rows are
+ * left for another run. */
 bool queue_next_round(struct queue *queue, uint64_t seed, bool skip);
 
 /* True if the item may leave the queue now. */
@@ -49,6 +49,6 @@ void queue_return(struct queue *queue, int rank, size_t item);
  * given up. */
 size_t queue_rank_lost(struct queue *queue, int rank);
 
-/* Rounds of all items in any state; rounds that are not done. */
+/* Number of rounds of all items that were not given up; number of these that are not done. */
 size_t queue_total(const struct queue *queue);
 size_t queue_left(const struct queue *queue);

@@ -4,7 +4,7 @@
 
 #include <signal.h>
 
-/* Sets *set to these signals but SIGALRM, which only this process gets. */
+/* Sets *set to these signals except SIGALRM, which only this process gets. */
 void signals_ending(sigset_t *set);
 
 /* Notes signals from now on. A second signal of a kind ends the process at once. */

@@ -1,5 +1,5 @@
-/* End of the run: --time-limit from the start of the program, or the end of the batch job,
- * whichever is earlier; and the report of remaining rows. Times are s of CLOCK_MONOTONIC. */
+/* End of the run, and report of the remaining rows. The run ends --time-limit after the start of
+ * the program, or with the batch job if that is earlier. Times are s of CLOCK_MONOTONIC. */
 #pragma once
 
 #include <stdbool.h>

@@ -54,9 +54,10 @@ void transport_destroy(struct transport *transport)
     free(transport);
 }
 
-enum status transport_send(struct transport *transport, int to, enum message_kind kind,
-                           const char *text, struct error *error)
+enum status transport_send(void *context, int to, enum message_kind kind, const char *text,
+                           struct error *error)
 {
+    struct transport *transport = context;
     free_delivered(transport);
     char *copy = strdup(text);
     void *grown = array_grow(transport->outgoing, transport->count, sizeof *transport->outgoing);
@@ -71,17 +72,6 @@ enum status transport_send(struct transport *transport, int to, enum message_kin
               &outgoing->request);
     outgoing->text = copy;
     return STATUS_OK;
-}
-
-static enum status send_message(void *context, int to, enum message_kind kind, const char *text,
-                                struct error *error)
-{
-    return transport_send(context, to, kind, text, error);
-}
-
-struct sender transport_sender(struct transport *transport)
-{
-    return (struct sender){.context = transport, .send = send_message};
 }
 
 bool transport_receive(struct transport *transport, struct message *message)

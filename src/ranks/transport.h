@@ -15,10 +15,9 @@ struct transport *transport_create(MPI_Comm comm);
 /* Waits until every message has been received. Takes NULL. */
 void transport_destroy(struct transport *transport);
 
-enum status transport_send(struct transport *transport, int to, enum message_kind kind,
-                           const char *text, struct error *error);
-/* Sends through `transport`, which must outlive the sender. */
-struct sender transport_sender(struct transport *transport);
+/* A struct sender's function; its context is a struct transport. */
+enum status transport_send(void *transport, int to, enum message_kind kind, const char *text,
+                           struct error *error);
 
 /* False: no message has arrived. */
 bool transport_receive(struct transport *transport, struct message *message);

@@ -43,8 +43,8 @@ static void close_if_open(int descriptor)
 }
 
 /* The child inherits the thread's affinity and leads its own process group. It blocks signals that
- * end a sweep, which terminals and batch systems send to all processes: its rank decides, and ends
- * it by SIGKILL. */
+ * end a sweep, because terminals and batch systems send these to all processes; its rank ends it by
+ * SIGKILL. */
 static int spawn(const char *path, const char *watched, const struct cpus *cpus, int requests,
                  int errors, pid_t *pid)
 {

@@ -19,7 +19,7 @@ enum worker_event {
 
 /* `watched`: address for --watch; NULL: a measuring worker. `cpus`: the worker's cores; NULL: the
  * caller's. `echo`: stream for the worker's standard error, or NULL. The worker leads a process
- * group for its children and asks the kernel to die with the thread that started it (worker.c). */
+ * group for its children. The kernel kills it when the thread that started it ends (worker.c). */
 enum status worker_process_start(const char *path, const char *watched, const struct cpus *cpus,
                                  FILE *echo, struct worker_process **process, struct error *error);
 
