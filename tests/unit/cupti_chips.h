@@ -1,4 +1,4 @@
-/* The chips that CUPTI knows; in C for cupti_profiler_host.h, which is C++. */
+/* The chips that CUPTI knows. CUPTI's header for them needs C++, and the tests are C. */
 #pragma once
 
 #include <stddef.h>
@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* Lists the names, which belong to CUPTI; no chips after a failure. */
+/* The names belong to CUPTI. After a failure *count is 0. */
 void cupti_chips(const char *const **chips, size_t *count);
 
 #ifdef __cplusplus

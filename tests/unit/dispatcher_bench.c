@@ -129,7 +129,7 @@ enum status bench_end(struct bench *bench, struct error *error)
     return dispatcher_status(bench->dispatcher, error);
 }
 
-/* ---- messages that play the other ranks ---- */
+/* ---- messages of other ranks ---- */
 
 void arrive_with_others(struct bench *bench, int from, enum message_kind kind, const char *text)
 {

@@ -1,5 +1,5 @@
-/* A simulated sweep for tests: a dispatcher with a real plan and journal; messages play the other
- * ranks. No MPI, no worker. */
+/* A simulated sweep for tests: a dispatcher with a real plan and journal. The test sends the
+ * messages of the other ranks. No MPI, no worker. */
 #pragma once
 
 #include "unit.h"
@@ -51,7 +51,7 @@ enum status bench_end(struct bench *bench, struct error *error);
 
 /* ---- the other ranks ---- */
 
-/* Delivers a message; `arrive` also ends the moment. */
+/* Delivers a message. `arrive` also calls dispatcher_commit. */
 void arrive(struct bench *bench, int from, enum message_kind kind, const char *text);
 void arrive_with_others(struct bench *bench, int from, enum message_kind kind, const char *text);
 void device_arrives(struct bench *bench, int rank);

@@ -120,7 +120,7 @@ void give_work(struct bench *bench, const char *configuration, bool later)
     free(message.text);
 }
 
-/* The caller frees it. */
+/* Returns the text of the next message of this kind, which the caller frees. */
 static char *wait_for(struct bench *bench, enum message_kind kind)
 {
     double deadline = clock_monotonic() + 100;

@@ -5,27 +5,26 @@
 #include "collected.h"
 #include "ranks/executor.h"
 
-/* First and last kind of device for `auto`. */
+/* Kinds of device that `auto` tries first and last. */
 #define FIRST_KIND (&device_kinds[0])
 #define LAST_KIND  (&device_kinds[DEVICE_KINDS - 1])
 
 /* Shell commands of the worker for each request. executor_bench.c lists the words. */
 struct worker_script {
-    const char *describe, *measure; /* NULL: describes device u1; measures the request */
+    const char *describe, *measure; /* NULL: describes device u1, sends a record */
     const char *count;              /* NULL: replies with the record of the oldest waiting row */
     double timeout; /* s, timeout of each request, for workers that hang; 0: a long timeout */
 };
 
-/* Rank, folder of the worker, messages. */
 struct bench {
     char folder[64];
     struct log log;
     struct collected sent;
     struct executor *executor;
-    int round; /* number of the configuration that the rank gets; 0: the first */
+    int round; /* of the configurations that the rank gets; 0: the first round */
 };
 
-/* Kind of the worker, and kind that the rank requests (NULL: any). */
+/* `kind`: of the worker. `requested`: by the user; NULL: any. */
 struct bench_settings {
     struct worker_script script;
     const struct device_kind *kind, *requested;

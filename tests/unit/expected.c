@@ -94,8 +94,8 @@ void conv2d_plain(const struct conv2d *s, const struct arithmetic *how, const do
                             }
 }
 
-/* Returns h of a unit, by the formulas on PyTorch's pages. `a`: input product and bias of each
- * gate; `b`: recurrent product. */
+/* Returns h of a unit, by the formulas on PyTorch's pages. a + b is the sum of each gate. For a GRU
+ * `b` is its recurrent part. */
 static double cell_plain(enum lstm_kind kind, const struct arithmetic *how, const double a[4],
                          const double b[4], double h, double *c)
 {

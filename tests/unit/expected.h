@@ -1,4 +1,4 @@
-/* Results of references, for tests that compute them in another way. For tests only. */
+/* Results of references, for tests that compute them in another way. */
 #pragma once
 
 #include "model/reference.h"
@@ -27,11 +27,11 @@ struct arithmetic {
 double rounded(double value, int significand);
 double add_product(const struct arithmetic *how, double sum, double a, double b);
 
-/* y by the definition, a scatter over all products. */
+/* Computes y by its definition, product by product. */
 void conv2d_plain(const struct conv2d *s, const struct arithmetic *how, const double *x,
                   const double *w, double *y);
 
-/* One direction of a layer by the cells' formulas, step by step: `input` [T][N][width], and its
- * part of `output` [T][N][row]. */
+/* Computes one direction of a layer by the cells' formulas, step by step. `input` is [T][N][width].
+ * The other direction's elements of `output` [T][N][row] stay. */
 void lstm_plain(const struct lstm *s, const struct arithmetic *how, int64_t layer,
                 int64_t direction, const double *w, const double *input, double *output);

@@ -20,7 +20,7 @@ struct results *read_journal(const char *path, bool *torn);
 /* Fetches a record, valid until the next call. */
 const struct record *record_of(const struct results *results, size_t row);
 
-/* A measured record with identity `number` and `device_key`; without a device, a failed one. */
+/* A record with identity `number` and `device_key`: measured, or failed if the key is empty. */
 json_t *record_entry(int number, const char *device_key, double time);
 json_t *device_entry(const char *key, const char *uuid);
 

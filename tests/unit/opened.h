@@ -1,4 +1,4 @@
-/* Opens the program's device as the state of a group of tests. For tests only. */
+/* Opens the program's device as the state of a test. */
 #pragma once
 
 #include "worker/device_ops.h"

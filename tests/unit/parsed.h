@@ -1,4 +1,4 @@
-/* Parses the text of a configuration, "matmul m=4 n=4". For tests only. */
+/* Parses the text of a configuration, such as "matmul m=4 n=4". */
 #pragma once
 
 #include "unit.h"

@@ -1,5 +1,5 @@
-/* A small sweep for tests, which the golden files show: fixed numbers, two devices, a row of each
- * outcome. It goes through a journal, as every sweep does. */
+/* A small sweep for tests, with fixed numbers, two devices and a row of each outcome. The golden
+ * files are its results. Its rows go through a journal, as in every sweep. */
 #pragma once
 
 #include "unit.h"

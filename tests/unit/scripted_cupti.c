@@ -279,7 +279,7 @@ CUptiResult cuptiRangeProfilerPushRange(CUpti_RangeProfiler_PushRange_Params *pa
     return CUPTI_SUCCESS;
 }
 
-/* Lists the range that was pushed last first. */
+/* The image lists the ranges in reverse order. */
 CUptiResult cuptiRangeProfilerCounterDataGetRangeInfo(
     CUpti_RangeProfiler_CounterData_GetRangeInfo_Params *parameters)
 {

@@ -1,4 +1,4 @@
-/* A scripted CUPTI: these functions replace CUPTI and its host part (metric_set.h). Tests meet
+/* A scripted CUPTI: these functions replace CUPTI and its host part (metric_set.h). Tests cause
  * every refusal, and every kind of incomplete counting and tracing, without a GPU. */
 #pragma once
 
@@ -32,10 +32,10 @@ extern struct cupti_script {
         size_t ranges;  /* number of ranges in the image; 0: those pushed in the last pass */
         bool nameless;  /* the image has no names */
     } trouble;
-    CUpti_ProfilerRange range; /* as configured */
+    CUpti_ProfilerRange range; /* of the last SetConfig */
     size_t room;
     int pushed;
-    int passes;          /* CUPTI has all passes when `runs`, a count of the test, is this large */
+    int passes;          /* CUPTI has all passes after this many `runs` */
     const char *lacking; /* part of the names of metrics without a value */
     int attached, finalized, runs, enabled, disabled; /* calls */
     char names[CUPTI_RANGES][8];                      /* names of the ranges of the last pass */
@@ -43,7 +43,7 @@ extern struct cupti_script {
     bool config_once;                                 /* SetConfig refuses a second configuration */
     int configured;       /* value of `enabled` at the last effective configuration */
     bool replayed;        /* the configuration must ask for kernel replay */
-    bool in_process;      /* each Stop is one of `runs` */
+    bool in_process;      /* each Stop adds one to `runs` */
     bool passing, within; /* a pass is open; a range is open */
 
     /* Activity records. */
@@ -69,7 +69,7 @@ extern struct cupti_script {
     bool modules, calls[1000]; /* enabled callbacks: unloaded modules, calls of the driver */
 } cupti;
 
-/* Unload a module, launch a kernel: the subscriber is called. */
+/* Call the subscriber for an unloaded module, and for a launch. */
 void cupti_unload(void);
 void cupti_launch(void);
 

@@ -16,7 +16,7 @@ enum {
     ALLOCATIONS = 256,
     QUEUE = 1000, /* operations that wait for the device */
     EVENTS = 600,
-    GRAPH_NODES = 6000 /* largest number in a graph */
+    GRAPH_NODES = 6000 /* most kernels of a graph */
 };
 
 struct script script;
@@ -25,14 +25,14 @@ static struct machine {
     double host, device; /* s: now, and the end of all enqueued work */
     double ends[QUEUE];  /* s, end of each of the last enqueued operations */
     size_t enqueued;
-    double joules, drawn;       /* J of all work, less idle power; W of the last operation */
+    double joules, drawn;       /* beyond idle power: J of all work, W of the last operation */
     double counter, counted_at; /* J and s, at the last step of the energy counter */
     /* While the stream is blocked, later operations get times as if the kernel ended at its limit.
      * When the host unblocks the stream, their times shift. */
     bool blocked;
     double block_begin, block_end; /* s, end of the blocking kernel at its limit */
     double block_host;             /* s, when the host launched the blocking kernel */
-    int block_events;              /* recorded behind the blocking kernel */
+    int block_events;              /* events recorded behind the blocking kernel */
     double events[EVENTS];         /* s; NaN: not recorded */
     double stamps[2];              /* s, begin and end of a span */
     struct calibration calibration;
@@ -176,7 +176,8 @@ static double cycles_until(double now)
     return script.sm_clock * (now + fallen + swung);
 }
 
-/* Returns the mean clock between two times, over sm_clock; power is proportional. */
+/* Returns the mean clock between two times, relative to sm_clock. Power is proportional to the
+ * clock. */
 static double clock_share(double begin, double end)
 {
     return (cycles_until(end) - cycles_until(begin)) / (script.sm_clock * (end - begin));
@@ -227,8 +228,8 @@ double script_next_jitter(void)
 
 /* ---- memory ---- */
 
-/* Returns the index of the allocation that contains `bytes` from here on. Fails the test if none
- * does. */
+/* Returns the index of the allocation that contains `bytes` from `memory` on. Fails the test if
+ * there is none. */
 static int within(const void *memory, size_t bytes)
 {
     uintptr_t address = (uintptr_t)memory;

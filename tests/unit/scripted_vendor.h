@@ -1,8 +1,9 @@
-/* A scripted GPU: a vendor's functions (worker/gpu/vendor.h) without a GPU. Tests meet
- * every refusal and know every value.
+/* A scripted GPU: a vendor's functions (worker/gpu/vendor.h) without a GPU. Tests cause every
+ * refusal and know every value.
  *
- * Time is virtual. The one stream runs enqueued work in order, and calls cost the host time. Device
- * memory is addresses alone: the script checks each pointer and size against its allocations. */
+ * Time is virtual. One stream runs enqueued work in order, and each call takes time of the host.
+ * Device memory has addresses and no contents: the script checks each pointer and size against its
+ * allocations. */
 #pragma once
 
 #include "unit.h"
@@ -57,7 +58,7 @@ struct script {
     int calls, collections;
     int blocks; /* blocking kernels */
     struct {
-        double limit, host, device;  /* s: limit, time blocked, work behind */
+        double limit, host, device;  /* s: limit, launch to unblocking, work behind it */
         int samples;                 /* pairs of events behind the blocking kernel */
     } block;                         /* the last blocking kernel */
     enum script_cache counted_cache; /* contents of L2 before the last counted work */

@@ -8,7 +8,7 @@
 #include "ranks/binding.h"
 #include "ranks/links.h"
 
-/* Each two nodes meet once; of many nodes each meets as many others as there are rounds. */
+/* Up to 64 nodes, each pair meets once. With more, a node meets one other in each of 63 rounds. */
 TEST(nodes_meet_once)
 {
     static const int counts[] = {2, 3, 4, 7, 64, 65, 10000};
@@ -78,8 +78,8 @@ TEST(more_ranks_than_cores_share)
 
 enum { RANKS = 8 };
 
-/* Ways of launchers to show GPUs: visible devices of each rank in its order, a letter for each PCI
- * address; the device that each rank takes, "-" for none; number of distinct devices. */
+/* Launchers show GPUs in different ways. A letter is a PCI address. `visible`: devices of each rank
+ * in its order. `taken`: device of each rank, "-" for none. `devices`: number of distinct ones. */
 TEST(each_rank_takes_a_device)
 {
     static const struct {
@@ -136,8 +136,8 @@ static struct cpus cpus_of(const char *list)
     return cpus;
 }
 
-/* Nodes with eight GPUs: cores, local_cpulist of each GPU, masks that the launcher sets, and
- * expected masks of the workers. */
+/* Nodes with GPUs: cores, local_cpulist of each GPU, masks that the launcher sets, and expected
+ * masks of the workers. */
 TEST(workers_run_near_their_gpus)
 {
     static const char a100[] = "package:2 numa:4 core:16 pu:2(indexes=2*128:1*2)";

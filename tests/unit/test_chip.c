@@ -126,7 +126,7 @@ TEST(peaks_are_the_quoted_ones)
         double rate = (tensor ? chip->tensor : chip->vector)[peaks[i].precision];
         assert_near(peak, peaks[i].quoted, peaks[i].tolerance);
         assert_near(peak, 2 * product->multiprocessors * rate * product->clock, 1e-9 * peak);
-        assert_near(rate, exp2(round(log2(rate))), 0); /* contradictions() of roofsweep-post */
+        assert_near(rate, exp2(round(log2(rate))), 0); /* as roofsweep-post requires */
     }
 }
 
@@ -167,7 +167,7 @@ TEST(machine_balance_is_the_papers)
     assert_near(theory.tensor[PRECISION_FP16] / measured, 129.68, 0.005);
 }
 
-TEST(what_a_chip_has_not_is_missing)
+TEST(units_that_a_chip_lacks_are_missing)
 {
     assert_true(chip_find(70, "")->tensor[PRECISION_TF32] == 0.0);
     assert_true(isnan(theory_of(V100).tensor[PRECISION_TF32]));
@@ -183,7 +183,7 @@ TEST(what_a_chip_has_not_is_missing)
 }
 
 /* Products with one chip can differ in rates by a factor of 2. */
-TEST(products_are_told_apart)
+TEST(products_of_one_chip_have_own_rates)
 {
     static const struct {
         int capability;

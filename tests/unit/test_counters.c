@@ -240,7 +240,7 @@ BENCH_TEST(each_launch_has_its_counts)
     wrong = 0;
 }
 
-/* Happens on a shared MIG slice. */
+/* A shared MIG slice lacks values. */
 BENCH_TEST(a_metric_without_value_is_missing)
 {
     cupti.lacking = "dram__";
@@ -330,7 +330,7 @@ BENCH_TEST(cupti_stays_attached)
     assert_false(counters_are_attached(NULL));
 }
 
-/* CUPTI that refuses a second configuration is attached for each collection, not twice. */
+/* If CUPTI refuses a second configuration, each collection attaches it once. */
 BENCH_TEST(a_refused_configuration_attaches_each_time)
 {
     cupti.config_once = true;

@@ -89,7 +89,7 @@ TEST(models_are_named)
     check_model("", "processor\t: 0\n");
 }
 
-/* v2 has one file and no controllers, v1 two files; the quota may be that of a group above. */
+/* cgroup v2 has one file, v1 two below a controller. The quota of a parent group counts, too. */
 TEST(quotas_are_found)
 {
     static const struct {
@@ -115,8 +115,8 @@ TEST(quotas_are_found)
     assert_int_equal(system(text), 0);
 }
 
-/* A package with a node of 4 GiB and, as on a GH200, a node of 1 GiB that is the GPU's memory.
- * hwloc builds the topology and reads it back in place of this machine's. */
+/* A package with a NUMA node of 4 GiB and, as on a GH200, a NUMA node of 1 GiB that is the GPU's
+ * memory. hwloc builds the topology and reads it back in place of this machine's. */
 TEST(gpu_memory_is_excluded)
 {
     static const char machine[] = "Package:1 [NUMANode(memory=4294967296)] "
@@ -218,7 +218,7 @@ TEST(chains_alternate)
 
 enum { THREADS = 4 };
 
-/* Sets the number of processors on which each thread of a region may run. */
+/* Finds on how many processors each thread of a region may run. */
 static void widths_find(int threads, int widths[THREADS])
 {
 #pragma omp parallel num_threads(threads)

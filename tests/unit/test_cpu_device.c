@@ -43,8 +43,8 @@ static void bits_check(struct device_state *state, struct work *work, uint64_t h
     assert_true(hash_of(state, work) == hash);
 }
 
-/* Prepares, runs and times the work, which must not accumulate results, and whose iterations must
- * agree in each bit. NULL: the device does not support the configuration. */
+/* Prepares, runs and times the work. Its iterations agree in each bit, so that none adds to earlier
+ * results. Returns NULL if the device does not support the configuration. */
 static struct work *run_work(struct device_state *state, const char *text,
                              const struct config *config)
 {

@@ -116,7 +116,7 @@ DEVICE_TEST(roofs_begin_together)
     device_ops.release_roofs(*state); /* a second release has no effect */
 }
 
-/* The device is the affinity mask. Closing restores the mask. */
+/* The device has the processors of the affinity mask. Closing restores the mask. */
 TEST(device_is_the_mask)
 {
     cpu_set_t all, one, after;

@@ -11,7 +11,7 @@
 #define assert_near(value, expected) assert_true(fabs((value) / (expected)-1) < 1e-12)
 
 /* Modelled bytes come from the nearest cache that holds the footprint, if the cache is hot. */
-TEST(test_level)
+TEST(the_nearest_cache_is_the_level)
 {
     static const struct {
         const char *text;
@@ -20,11 +20,10 @@ TEST(test_level)
         double working_set; /* working set of l2; 0: not measured */
     } cases[] = {
         {"lstm cache=hot", NAN, NAN, 1e6, 1e12, LEVEL_L2, 61696},
-        {"lstm cache=hot", NAN, NAN, 1e6, 1e12, LEVEL_DRAM,
-         61695}, /* less than the cache's capacity */
-        {"lstm cache=hot", 61696, 1e11, 1e4, 1e12, LEVEL_L3, 0}, /* exactly the footprint */
+        {"lstm cache=hot", NAN, NAN, 1e6, 1e12, LEVEL_DRAM, 61695}, /* less than the footprint */
+        {"lstm cache=hot", 61696, 1e11, 1e4, 1e12, LEVEL_L3, 0},    /* exactly the footprint */
         {"lstm cache=hot", 61695, 1e11, 1e4, 1e12, LEVEL_DRAM, 0},
-        {"lstm cache=hot", 1e6, NAN, 61696, 1e12, LEVEL_L2, 0}, /* nearer than an l3 */
+        {"lstm cache=hot", 1e6, NAN, 61696, 1e12, LEVEL_L2, 0}, /* nearer than l3 */
         {"lstm cache=hot", NAN, NAN, 1e6, 1e12, LEVEL_L2, 0},
         {"lstm cache=hot", NAN, NAN, 1e4, 1e12, LEVEL_DRAM, 0},
         {"lstm cache=hot", NAN, NAN, NAN, NAN, -1, 0},
@@ -73,7 +72,7 @@ TEST(no_level_stands_in_for_another)
     record_clear(&record);
 }
 
-/* In 25 us kernels run for 22, and the timer takes 2. */
+/* The row takes 25 us: its kernels 22 us, the timer 2 us. */
 TEST(shares_of_the_time)
 {
     struct device device = gpu_device();
@@ -94,7 +93,7 @@ TEST(shares_of_the_time)
     record.timer_overhead = record.trace_time = NAN; /* programs lack both */
     record.busy_time = 21e-6;
     assert_near(derive(&record, &device).gap_time, 4e-6);
-    /* On a busy CPU the traced iteration took 40 us, which busy and gap time add up to. */
+    /* On a busy CPU, busy and gap time add up to the traced iteration's 40 us. */
     device = cpu_device();
     record.trace_time = 40e-6;
     record.busy_time = 30e-6;
@@ -105,7 +104,7 @@ TEST(shares_of_the_time)
 }
 
 /* Counted bytes: the level that needs longest is the roof. */
-TEST(test_counted)
+TEST(the_slowest_level_is_the_roof)
 {
     struct device device = gpu_device();
     struct record record = conv2d_record();
@@ -135,8 +134,8 @@ TEST(a_row_has_the_roof_of_its_mix)
 {
     static const struct {
         double written;         /* share of the bytes */
-        double all, read_alone; /* byte s-1, expected roof: if all patterns have a roof, if only
-                                   reads have */
+        double all, read_alone; /* byte s-1, expected roof if all patterns have roofs, and if only
+                                   reads do */
     } cases[] = {
         {NAN, 8e12, 6e12}, /* unknown directions: the best roof */
         {0, 6e12, 6e12},   {1.0 / 6, 1 / (0.5 / 6e12 + 0.5 / 8e12), 6e12}, {1.0 / 3, 8e12, 6e12},
@@ -166,7 +165,7 @@ TEST(a_row_has_the_roof_of_its_mix)
 
 /* The compute roof is the roof of the record's unit and precision, at the row's clock. Without a
  * clock it stays at the clock of its measurement. */
-TEST(test_compute_roof)
+TEST(the_compute_roof_follows_unit_and_clock)
 {
     static const struct {
         int64_t unit;
@@ -301,7 +300,7 @@ TEST(the_largest_part_limits)
         {0.20, 0.05, 0.42, 0.1, false, LIMITER_OVERHEAD},
         {0.05, 0.10, 0.20, 0.4, false, LIMITER_KERNEL}, /* most kernels have enough blocks */
         {0.61, 0.10, 0.10, 0.4, false, LIMITER_COMPUTE},
-        {0.59, 0.10, 0.10, 0.4, false, LIMITER_KERNEL}, /* no limit, although the largest part */
+        {0.59, 0.10, 0.10, 0.4, false, LIMITER_KERNEL}, /* the largest part, but no limit */
         {0.10, 0.52, 0.10, 0.4, false, LIMITER_KERNEL},
         {0.10, 0.55, 0.44, 0.4, false, LIMITER_OVERHEAD},
         {0.10, 0.05, 0.55, 1, FIELD_MISSING, LIMITER_GAPS}, /* a program's row */
@@ -331,8 +330,8 @@ TEST(the_largest_part_limits)
         record.bytes_counted[LEVEL_DRAM] = rows[i].bandwidth;
         record.busy_time = 1 - rows[i].gap;
         record.host_paced = rows[i].host_paced;
-        for (int j = 0; j < 2;
-             ++j) { /* the device holds two blocks; kernel 0 has one, kernel 1 has two */
+        /* The device holds two blocks. Kernel 0 has one, kernel 1 has two. */
+        for (int j = 0; j < 2; ++j) {
             fields_clear(kernel_fields, &kernels[j]);
             kernels[j].grid_x = j + 1;
             kernels[j].grid_y = kernels[j].grid_z = 1;
@@ -386,7 +385,7 @@ TEST(a_kernel_has_a_cause)
         activity[ACTIVITY_MULTIPROCESSORS] = rows[i].active;
         activity[ACTIVITY_STALL_LONG_SCOREBOARD] = rows[i].memory;
         activity[ACTIVITY_STALL_BARRIER] = rows[i].barrier;
-        activity[ACTIVITY_STALL_SELECTED] = 0.5; /* no reason of a wait */
+        activity[ACTIVITY_STALL_SELECTED] = 0.5; /* no reason to wait */
         activity[ACTIVITY_FP64] = i + 1 < sizeof rows / sizeof *rows ? NAN : 0.96;
         struct derived derived = derive(&record, &device);
         if (strncmp(derived.cause, rows[i].cause, strlen(rows[i].cause)) != 0 ||
@@ -413,7 +412,7 @@ TEST(each_launch_has_its_overhead)
     record_clear(&record);
 }
 
-/* After a flush writes that stay in L2 are traffic of device memory. With a hot cache these writes
+/* After a flush, writes that stay in L2 are traffic of device memory. With a hot cache these writes
  * may never reach device memory, and without bytes the intensity is missing. */
 TEST(dirty_bytes_reach_device_memory)
 {
@@ -435,12 +434,13 @@ TEST(dirty_bytes_reach_device_memory)
     record_clear(&record);
 }
 
-/* A row of 23 us has kernels of 18 and 4 us. The first case has activities of the first kernel. */
+/* A row of 23 us has kernels of 18 and 4 us. The second case has the activities of the first
+ * kernel. */
 TEST(parts_add_up_to_the_time)
 {
     struct device device = gpu_device();
     struct record record = counted_record();
-    const double time = 23e-6, gap = 1e-6; /* kernels of 18 and 4 us */
+    const double time = 23e-6, gap = 1e-6;
     for (int causes = 0; causes < 2; ++causes) {
         double *activity = record.kernels[0].activity, sum = 0;
         if (causes) {
@@ -448,7 +448,7 @@ TEST(parts_add_up_to_the_time)
             activity[ACTIVITY_ISSUE] = 0.2;
             activity[ACTIVITY_STALL_LONG_SCOREBOARD] = 0.3;
             activity[ACTIVITY_STALL_WAIT] = 0.1;
-            activity[ACTIVITY_STALL_SELECTED] = 0.6; /* no reason of a wait */
+            activity[ACTIVITY_STALL_SELECTED] = 0.6; /* no reason to wait */
         }
         struct derived derived = derive(&record, &device);
         for (int i = 0; i < TIME_PART_COUNT; ++i)
@@ -521,7 +521,7 @@ TEST(parts_of_threads_add_up)
     record_clear(&record);
 }
 
-TEST(test_nothing_known)
+TEST(nothing_follows_from_nothing)
 {
     struct record record;
     struct device device;

@@ -35,7 +35,7 @@ TEST(different_devices_are_accepted)
     assert_ok(devices_number_shared(devices, 7, &failure));
 }
 
-/* The row of the kind decides. binding.h reports ranks on the same cores. */
+/* device_kinds[] says which kinds are exclusive. binding.h reports ranks on the same cores. */
 TEST(exclusive_kinds_are_not_shared)
 {
     for (int i = 0; i < DEVICE_KINDS; ++i) {

@@ -13,7 +13,7 @@
  *
  *   devices, device R       all ranks, or rank R, have their roofs
  *   works R A               R was assigned A
- *   waits R A, alone R A    likewise; A may wait for counting, or must not
+ *   waits R A, alone R A    R was assigned A, which may wait for counting, or must not
  *   idle R                  R was assigned nothing
  *   counts R, times R       R was ordered to count, or was not
  *   record R A, failed R A, timed R A, returned R A, lost R WHY, gone R, signalled R
@@ -22,7 +22,7 @@
  *   says R TEXT, describes R TEXT
  *                           R sends TEXT as a record, as a device
  *   all R N                 ranks from R on measure all their rows: N in all
- *   together R A; settle    record of R among others at the same moment; end of that moment
+ *   together R A; settle    R's record arrives with others; all of them have arrived
  *   time S, signal          S seconds after the beginning; a signal
  *   suspended S             the job was suspended for S seconds
  *   uuid R TEXT, again      sets R's UUID; starts another run
@@ -33,7 +33,7 @@
  *   rows N, row I A ERROR   rows in the journal; row I failed if ERROR is given
  *   kept I N                row I in the journal has N rounds */
 struct play {
-    const char *name; /* for people */
+    const char *name; /* shown if the test fails */
     struct bench_settings settings;
     const char *script;
 };
@@ -248,7 +248,7 @@ static const struct play plays[] = {
     {"a rank may be silent over each row that it counts", COUNTING(1, TWO, 3),
      "devices; batch 0 a; batch 0 b; counts 0; time 39; record 0 a; time 58; runs 0; time 60;"
      "idle 0; record 0 b; end device; rows 2"},
-    /* The rank is silent beyond 50 s, and 20 s for its waiting row. */
+    /* The rank may be silent for 50 s, and 20 s more for its waiting row. */
     {"a late rank counts before it gets work", COUNTING(2, FOUR, 3),
      "devices; batch 0 a; waits 0 b; time 5; batch 1 c; time 72; timed 0 b; counts 0; idle 0;"
      "record 0 a-b; waits 1 d; record 1 d; counts 1; record 1 c; end ok; rows 4"},
@@ -280,7 +280,7 @@ struct scene {
             fail_msg("%s: %.60s: not %s", scene->name, scene->statement, #condition);              \
     } while (0)
 
-/* Rank R was assigned a configuration: the letter's, if the letter is defined. */
+/* The rank was assigned a configuration: the letter's, if the letter is defined. */
 static void expect_work(struct scene *scene, int rank, char letter, const bool *later)
 {
     struct request request;
@@ -303,7 +303,7 @@ static void say_record(struct scene *scene, int rank, char letter, enum record_s
     free(text);
 }
 
-/* Statements about a configuration. False: another statement. */
+/* Plays a statement about a configuration. False: it is another kind of statement. */
 static bool play_row(struct scene *scene, const char *verb, int rank, char letter)
 {
     const char *row = scene->rows[(int)letter];
@@ -330,7 +330,7 @@ static bool play_row(struct scene *scene, const char *verb, int rank, char lette
     return true;
 }
 
-/* Statements about a rank. False: another statement. */
+/* Plays a statement about a rank. False: it is another kind of statement. */
 static bool play_rank(struct scene *scene, const char *verb, int rank, const char *text)
 {
     struct bench *bench = &scene->bench;
@@ -399,7 +399,7 @@ static void expect_status(struct scene *scene, enum status found, const char *wo
     fail_msg("%s: no status", word);
 }
 
-/* With split, configurations without a row are missing. */
+/* Configurations without a row are missing, unless the sweep replicates. */
 static void expect_rows(struct scene *scene, size_t count)
 {
     const struct bench *bench = &scene->bench;
@@ -427,7 +427,6 @@ static void expect_rounds(struct scene *scene, size_t index, size_t count)
     results_destroy(rows);
 }
 
-/* Statements about the sweep. */
 static void play_sweep(struct scene *scene, const char *verb, const char *text)
 {
     struct bench *bench = &scene->bench;
@@ -664,7 +663,7 @@ static void check_travel(const struct search *search)
     bench_clear(&bench);
 }
 
-/* An algorithm that a search found goes to the next device of its model, library and driver. */
+/* Later devices of the same model, library and driver use the algorithm that a search found. */
 TEST(an_algorithm_travels_to_an_equal_device)
 {
     static const char id[] = "0123456789abcdef";

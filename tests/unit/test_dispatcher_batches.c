@@ -1,4 +1,4 @@
-/* Batches of counting in simulated sweeps with a simulated clock. */
+/* Batches of rows that are counted together, in simulated sweeps with a simulated clock. */
 
 #include "unit.h"
 
@@ -115,8 +115,8 @@ static struct played play(const struct bench_settings *settings, size_t rows)
     return played;
 }
 
-/* Each collection has a fixed cost: rows that fit a batch are counted once, with and without
- * neighbours. */
+/* Each collection has a fixed cost, so rows that fit a batch are counted in one collection, with
+ * and without neighbours. */
 TEST(rows_that_fit_a_batch_are_counted_once)
 {
     static const struct {
@@ -134,7 +134,7 @@ TEST(rows_that_fit_a_batch_are_counted_once)
     }
 }
 
-/* Collections of full batches, and one of the remaining rows. */
+/* All batches are full, except the last one, which has the remaining rows. */
 static void assert_full_batches(const struct player *player, size_t full, size_t rest)
 {
     assert_true(player->batch_count >= 2);

@@ -70,7 +70,7 @@ TEST(similar_rows_determine_the_estimate)
     }
 }
 
-/* With roofs a convolution of 25 GFLOP does not take 120 s. */
+/* With roofs, a convolution of 24 GFLOP does not take 120 s. */
 TEST(roofs_make_assumed_times_shorter)
 {
     const int iterations = measure_default.warmup + measure_default.iterations;

@@ -10,7 +10,7 @@
 
 /* ---- the device ---- */
 
-/* The worker counts two devices: a third rank must neither share one nor take another kind. The
+/* The worker lists two devices: a third rank must neither share one nor take another kind. The
  * error of a worker without devices names the remedy. */
 TEST(failures_to_open_have_a_reason)
 {
@@ -285,7 +285,7 @@ TEST(late_replies_are_ignored)
     bench_begin(&bench, (struct worker_script){.measure = "well; well"});
     struct record record = measured(&bench, "conv2d batch=3");
     record_clear(&record);
-    while (count > 0) { /* until the second row has lost the worker */
+    while (count > 0) { /* until the second record has cost the worker */
         executor_poll(bench.executor, descriptors, &count);
         poll(descriptors, count, 10);
         executor_step(bench.executor);

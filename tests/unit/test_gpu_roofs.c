@@ -40,7 +40,7 @@ enum { OFFERS = sizeof offers / sizeof *offers };
 
 static struct {
     int best;          /* number of the fastest variant of each kind */
-    double begin_time; /* s that each run of the fastest variant takes more */
+    double begin_time; /* s, added to each run of the fastest variant */
     double less;       /* rate of other variants relative to the fastest */
     double slower;     /* factor of all times */
     int refused;       /* variants with lower numbers fail */
@@ -327,7 +327,7 @@ FRESH_TEST(theory_goes_by_the_clock_that_was_counted)
         assert_int_equal(roof.verdict,
                          fraction / cases[i].clock > 1.01 ? ROOF_ABOVE_THEORY : ROOF_UNPROVEN);
     }
-    struct roof roof = measure(ROOF_L2_READ, at_once); /* this chip has no stated value */
+    struct roof roof = measure(ROOF_L2_READ, at_once); /* NVIDIA states no value for this chip */
     assert_true(isnan(roof.nominal_fraction) && isnan(roof.clock_fraction));
 }
 
@@ -414,8 +414,8 @@ FRESH_TEST(a_variant_that_cannot_run_is_passed_over)
 }
 
 /* Fails each of the first calls once, and later calls at growing distances. A lost device is
- * reported, and nothing stays allocated. Any other failure costs a variant, or at most a kind, and
- * no memory. */
+ * reported, and nothing stays allocated. Any other failure loses a variant, or at most a kind, and
+ * leaks no memory. */
 FRESH_TEST(any_call_may_fail)
 {
     const struct roof_request request = everything();
@@ -496,7 +496,7 @@ FRESH_TEST(samples_begin_at_the_common_start)
 FRESH_TEST(a_start_that_has_passed_is_too_late)
 {
     static const struct {
-        double start, slower; /* s from now; factor of times: the third warm-up takes too long */
+        double start, slower; /* s from now; factor of times: by 10 the warm-up takes too long */
         enum status status;
     } cases[] = {{-1.0, 1.0, STATUS_FAILED},
                  {-10e-3, 1.0, STATUS_FAILED},
@@ -517,7 +517,7 @@ FRESH_TEST(a_start_that_has_passed_is_too_late)
 
 /* ---- proofs ---- */
 
-/* Each case doctors the counts of one quantity. Counters do not see copy engines. */
+/* Each case changes the counts of one quantity. Counters do not see copy engines. */
 FRESH_TEST(counts_decide_the_verdict)
 {
     static const struct {
@@ -561,8 +561,8 @@ static void assert_between(double value, double least, double most)
         fail_msg("%g is not between %g and %g", value, least, most);
 }
 
-/* One window at the burst's clock is enough, because nothing limits it. With only_sustained the
- * burst is not repeated. */
+/* One window at the burst's clock is enough, because nothing limits the clock. With only_sustained
+ * the burst is not repeated. */
 FRESH_TEST(a_settled_clock_is_sustained_soon)
 {
     const double rate = offer_of(ROOF_FP16_TENSOR_WGMMA)->rate;
@@ -602,7 +602,7 @@ FRESH_TEST(a_load_goes_on_until_the_clock_settles)
         {1.0, 1e6, 0, 650.0, false, 1.9, 2.2, NAN}, /* the clock must still fall */
         {1.0, 1e6, 0, NAN, true, 0.0, 0.35, 1.0},
         {0.9, 1e6, 0, 630.0, true, 0.15, 0.25, 0.9}, /* the limit determines the clock */
-        {0.9, 1e6, 0, 800.0, true, 0.45, 0.8, 0.9},  /* constant for 0.5 s without a power limit */
+        {0.9, 1e6, 0, 800.0, true, 0.45, 0.8, 0.9},  /* below the limit: constant for 0.5 s */
         {0.5, 2.0, 0, 800.0, false, 1.9, 2.2, NAN},  /* rises all the time */
         {1.0, 1e6, 0.08, 700.0, true, 0.15, 1.2, 1.0},
     };

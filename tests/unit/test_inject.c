@@ -1,6 +1,6 @@
 /* The injected library in a program, over a scripted CUPTI (scripted_cupti.h). Each program is a
- * process of its own, because the library begins once in a process. It makes the calls that CUPTI
- * would report. */
+ * process of its own, because the library begins once in a process. The program makes the calls
+ * that CUPTI would report. */
 #include "unit.h"
 
 #include <math.h>
@@ -65,7 +65,7 @@ static void call(CUpti_CallbackId id, const char *symbol)
     cupti.called(NULL, CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
 }
 
-/* A record of the trace, of 100 ns; node: of a graph, 0: none. */
+/* Adds a kernel of 100 ns to the trace. node: of a graph; 0: the kernel is in no graph. */
 static void kernel_ran(uint64_t start, uint64_t node)
 {
     cupti.records[cupti.record_count++] = (scripted_kernel){
@@ -83,7 +83,7 @@ static void kernel_ran(uint64_t start, uint64_t node)
         .blockZ = 1,
         .registersPerThread = 10,
         .dynamicSharedMemory = 4096,
-        .sharedMemoryExecuted = 32768, /* 6 blocks; the multiprocessor has 233472 */
+        .sharedMemoryExecuted = 32768, /* if a block had all of it, only 6 would fit */
     };
 }
 
@@ -125,8 +125,8 @@ static void calls(const char *text)
 enum { UNCHECKED, NONE = -1 };
 struct program {
     const char *calls;
-    int kernels;         /* number in the trace of a run that traces and counts; 0: another run */
-    int ranges;          /* reported by CUPTI, one for each launch since the pass began; 0: none */
+    int kernels;         /* number in the trace; 0: the run does not both trace and count */
+    int ranges;          /* that CUPTI reports; 0: those that were pushed */
     int pushed;          /* passes in this run: number, NONE or UNCHECKED */
     int runs;            /* passes of earlier runs */
     CUptiResult refusal; /* result of the counters' start */
@@ -327,7 +327,8 @@ BENCH_TEST(passes_are_counted_or_left_or_refused)
          0,
          0,
          "the region is in another context"},
-        {{.calls = "!U" USUAL}, "count", "1", "region", LEFT, 0, 0, NULL}, /* uncounted code */
+        {{.calls = "!U" USUAL}, "count", "1", "region", LEFT, 0, 0, NULL}, /* unloads uncounted code
+                                                                            */
         {{.calls = "!(aUb)"}, "count", "1", "region", LEFT | UNLOADED, 0, 0, NULL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
@@ -364,7 +365,7 @@ BENCH_TEST(each_launch_is_its_kernels)
     assert_int_equal(record.kernel_count, 1);
     assert_true(record.kernels[0].flops_counted == record.flops_counted);
     assert_true(record.kernels[0].bytes_counted[LEVEL_DRAM] == record.bytes_counted[LEVEL_DRAM]);
-    /* another run counts activities, or none */
+    /* another run counts the activities */
     struct injected causes = run(&(struct program){SEVEN, 2, .ranges = 4, .activities = true},
                                  "profile", "profiler", "7", "launches");
     injected_record_causes(&causes, &found, &record);
@@ -372,7 +373,7 @@ BENCH_TEST(each_launch_is_its_kernels)
     assert_int_equal(record.counters.code, COUNTED_YES);
     assert_true(fabs(activity[ACTIVITY_STALL_WAIT] * STALLS - 1) < 1e-9);
     assert_true(fabs(activity[ACTIVITY_ISSUE] - 0.035 * CUPTI_EACH) < 1e-9);
-    /* as large as its peak per second in each of two launches that take 100 ns */
+    /* each of two launches of 100 ns counts as much as the peak per second */
     assert_true(fabs(activity[ACTIVITY_MULTIPROCESSORS] * 100e-9 - 1) < 1e-9);
     causes.each_count = 1;
     injected_record_causes(&causes, &found, &record);
@@ -399,7 +400,7 @@ BENCH_TEST(counts_go_from_run_to_run)
 
 static struct scratch second;
 
-/* The second point launches other kernels and opens fewer regions. */
+/* The second point launches other kernels and opens more regions. */
 static void two_points(void)
 {
     setenv("ROOFSWEEP_POINT", "", 1); /* the command has all axes */

@@ -103,7 +103,7 @@ FOLDER_TEST(test_replaces)
     assert_true(record_of(results, 1)->time_median == 2);
     assert_true(record_of(results, 2)->time_median == 3);
     assert_int_equal(results->without_device, 0);
-    results_sort(results, NULL, &(struct error){{0}}); /* one entry of GPU-1 has rows */
+    results_sort(results, NULL, &(struct error){{0}}); /* only one entry of GPU-1 has rows */
     assert_int_equal(results->device_count, 3);
     results_destroy(results);
 }

@@ -181,7 +181,7 @@ FOLDER_TEST(test_three_causes)
     write_records(path, 2);
     assert_true(journal_recognised(path));
     char *text = file_load(path, &length), *start = text;
-    text[3] ^= 1; /* damages the frame of the first line; the second identifies a journal */
+    text[3] ^= 1; /* damages the frame of the first line; the second line identifies the journal */
     file_store(path, text, length);
     assert_corrupt(path, 1);
     assert_ok(journal_salvage(path, &results, &damage, &failure));

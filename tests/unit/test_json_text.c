@@ -19,7 +19,7 @@ TEST(members_are_found)
     assert_true(json_text_number(json_member(object, "a"), &number) && number == -1500);
     assert_false(json_text_integer(json_member(object, "a"), &integer));
     assert_true(json_text_integer(json_member(object, "i"), &integer));
-    assert_true(integer == INT64_MAX); /* the last one */
+    assert_true(integer == INT64_MAX); /* the last of two */
     assert_true(json_text_string(json_member(object, "b"), copy, sizeof copy));
     assert_string_equal(copy, "quote \" brace } \xc3\xa4");
     assert_true(
@@ -47,7 +47,7 @@ TEST(elements_are_read_in_turn)
     }
 }
 
-TEST(other_numbers_than_those_of_json)
+TEST(numbers_that_json_lacks_are_refused)
 {
     static const char *const texts[] = {"[NaN]", "[nan]", "[0x10]", "[-]",  "[inf]",
                                         "[+1]",  "[.5]",  "[1e]",   "[1a]", "[-0x1]"};
@@ -61,7 +61,7 @@ TEST(other_numbers_than_those_of_json)
     }
 }
 
-TEST(texts_that_are_no_object)
+TEST(texts_without_an_object_are_refused)
 {
     static const char *const texts[] = {"",         "[]",
                                         "{",        "{\"a\"}",

@@ -83,7 +83,7 @@ static struct plan *plan_of(struct manifest *manifest)
 
 /* ---- golden plans ---- */
 
-/* Golden files hold the text of --dry-run; a changed hash is a changed identity. Takes over the
+/* Golden files hold the text of --dry-run; a changed hash is a changed identity. Frees the
  * manifest. */
 static void compare_plan(struct manifest *manifest, const char *golden)
 {
@@ -154,7 +154,7 @@ static bool is_modelled(const struct workload *workload)
     return strcmp(workload->name, "program") != 0;
 }
 
-/* The line with the names of workloads in the place of `mark`. */
+/* Replaces `mark` in the line by the names of workloads. */
 static void names_put(char *line, size_t size, const char *mark,
                       bool (*filter)(const struct workload *workload))
 {
@@ -228,7 +228,7 @@ TEST(wrong_lists_are_named)
 
 /* ---- settings ---- */
 
-/* Writes all settings but those of manifest_settings_text. */
+/* `measure` has the settings of manifest_settings_text, `sweep` all others. */
 static void assert_settings(const char *name, const char *sweep, const char *measure)
 {
     char path[PATH_MAX], text[1024], *at = text, *end = text + sizeof text;
@@ -353,7 +353,7 @@ TEST(outputs_have_default_names)
 
 /* ---- files, and limits ---- */
 
-/* A file of `length` bytes of one kind, removed by the caller. */
+/* Creates a file of `length` equal bytes, which the caller removes. */
 static void file_fill(char path[], char byte, size_t length)
 {
     int descriptor = mkstemp(path);
@@ -577,7 +577,7 @@ TEST(settings_get_a_section)
                                "[measure]\niterations = 7\nwarmup = 0\n");
 }
 
-/* A label of several workloads: a parameter goes to those that have it. */
+/* If workloads share a label, a parameter goes to those that have it. */
 TEST(a_parameter_goes_to_workloads_of_its_label)
 {
     struct manifest *manifest = parse("[conv2d n]\n[lstm n]\n[conv2d m]\n");
@@ -588,8 +588,8 @@ TEST(a_parameter_goes_to_workloads_of_its_label)
     manifest_destroy(manifest);
 }
 
-/* A setting from --set replaces lines of the manifest that it excludes. Programs keep the
- * manifest's folder. */
+/* A setting from --set replaces lines of the manifest that it excludes. The manifest keeps its
+ * folder. */
 TEST(settings_replace_what_they_exclude)
 {
     struct manifest *manifest = parse("[measure]\niterations = 9\nwarmup = 1\n[lstm]\nbatch = 1\n");
@@ -638,7 +638,7 @@ TEST(wrong_amendments_are_refused)
 
 /* ---- plans ---- */
 
-/* The committed sweeps: numbers of configurations, which can all exist and have a cost. */
+/* Each committed sweep has its number of configurations. All are possible and have a cost. */
 TEST(sweeps_have_their_points)
 {
     static const struct {
@@ -682,8 +682,8 @@ TEST(sweeps_have_their_points)
     }
 }
 
-/* The committed lists: multiply-adds of a network for one image, as published (those of U-Net and
- * GPT-2 are sums by hand), and all lines of DeepBench. */
+/* The committed lists have their network's published multiply-adds for one image (for U-Net and
+ * GPT-2, sums by hand), or all lines of DeepBench. */
 TEST(lists_are_their_networks)
 {
     static const struct {

@@ -1,5 +1,5 @@
-/* Configurations measured, and counted together, on a made-up device with known samples and counts:
- * each row counts the batch size of its configuration. */
+/* Measures configurations, and counts them together, on a made-up device with known samples and
+ * counts. The count of a row is the batch size of its configuration. */
 #include "unit.h"
 
 #include <math.h>
@@ -255,7 +255,8 @@ TEST(energy_is_measured_on_request)
 }
 
 /* The row has the time and clock of the placement with the median time, and the spread between
- * placements, which a single one cannot show. A throttled row gets a run for its energy. */
+ * placements, which a single one cannot show. Only a row at the power cap gets a run for its
+ * energy. */
 TEST(a_row_is_measured_in_placements)
 {
     static const struct {
@@ -462,7 +463,7 @@ TEST(without_room_waiting_rows_are_counted_first)
     batch_destroy(batch, &device);
 }
 
-/* Without this second attempt the row would be skipped only because of the waiting rows. */
+/* The waiting rows leave it no room. Without a second attempt it would be skipped. */
 TEST(a_row_that_fails_beside_others_is_measured_alone)
 {
     struct device_state device = {.time = 1e-3, .iterations = 1, .room = 9, .crowded = 3};
@@ -513,6 +514,6 @@ TEST(a_lost_device_is_an_error)
     assert_waits(batch, &device, 2);
     assert_int_equal(batch_take(batch, &device, &record, &error), STATUS_DEVICE);
     assert_string_equal(error.text, "off the bus");
-    batch_destroy(batch, &device); /* without a state nothing is released */
+    batch_destroy(batch, &device);
     assert_int_equal(device.works, 0);
 }

@@ -1,4 +1,4 @@
-/* A scripted driver reports other processes on a GPU and its health. */
+/* A scripted driver reports other processes on a GPU, and the GPU's health. */
 
 #include "unit.h"
 #include "worker/cuda/gpu/nvml.c" /* NOLINT(bugprone-suspicious-include): for its statics */
@@ -107,7 +107,7 @@ static int scripted_mig(nvml_device device, unsigned *current, unsigned *pending
     return 0;
 }
 
-/* NVML lists what CUDA would show; "" leaves it to CUDA. */
+/* The list equals the one that CUDA would make. An empty list leaves the choice to CUDA. */
 TEST(visible_gpus_are_listed)
 {
     const struct nvml_device well = {.uuid = "GPU-a", .bus = 8};
@@ -119,7 +119,7 @@ TEST(visible_gpus_are_listed)
         {well, "2,0", "GPU-b2 GPU-a "},
         {well, "GPU-b2,GPU-a", "GPU-b2 GPU-a "},
         {well, "", ""},
-        {well, "GPU-b", ""}, /* names two */
+        {well, "GPU-b", ""}, /* matches two */
         {well, "0,0", ""},
         {well, "0,3", ""},
         {well, "0,-1", ""},

@@ -14,7 +14,7 @@
 
 static const uint64_t seed = 3;
 
-/* NULL: not supported. */
+/* Returns NULL if the configuration is not supported. */
 static struct work *prepare(struct device_state *state, const char *text, struct record *record)
 {
     struct config config = parse(text);
@@ -88,8 +88,8 @@ static int threads_count(void)
     return count;
 }
 
-/* The row's algorithm and the kernel's name have the library's name of the code. The library starts
- * no threads. */
+/* The row's algorithm is the library's name of the code, which the kernel's name contains. The
+ * library starts no threads. */
 DEVICE_TEST(record_names_the_code)
 {
     struct record record;

@@ -61,7 +61,7 @@ TEST(a_missing_outcome_has_no_text)
     assert_true(outcome_same(&outcome, &outcome));
 }
 
-/* A character of two bytes at the end of the room. */
+/* The room ends within a character of two bytes. */
 TEST(a_long_reason_is_cut_between_characters)
 {
     char text[OUTCOME_REASON + 32] = "refused: ";

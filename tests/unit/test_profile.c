@@ -206,7 +206,7 @@ static struct record count_one(struct counted_work *work, bool cold, enum unit u
 
 #define BENCH_TEST(name) TEST_WITH(name, set_up, tear_down)
 
-/* Vector FLOPs of a graph would be 0, so the same kernels in the stream are counted, or nothing. */
+/* Vector FLOPs of a graph would be 0. Its kernels are counted in the stream, unless they differ. */
 BENCH_TEST(a_replay_is_counted_in_the_stream)
 {
     for (int differs = 0; differs < 2; ++differs) {
@@ -435,7 +435,7 @@ BENCH_TEST(each_resource_limits)
         {32, 16, 0, 0, 32, "blocks"},               /* block slots */
         {256, 168, 0, 0, 1, "registers"},           /* 12 warps of 5376 registers */
         {384, 168, 0, 0, 1, "registers"},           /* exactly 12 */
-        {128, 168, 0, 0, 3, "registers"},           /* 3 times 4 of 12 */
+        {128, 168, 0, 0, 3, "registers"},           /* 12 warps are 3 blocks */
         {128, 32, 0, 65536, 3, "shared_memory"},    /* 66560 byte each, of 233472 */
         {128, 32, 1024, 64512, 3, "shared_memory"}, /* another split with the same sum */
         {128, 32, 0, 231424, 1, "shared_memory"},

@@ -73,7 +73,7 @@ static int set_up(void **state)
 {
     const struct profiler_host host = {known_times, trial_reserve, trial_run, &test};
     cupti_set_up(state);
-    cupti.passes = 0; /* one close is enough */
+    cupti.passes = 0; /* the first Stop has all passes */
     memset(&test, 0, sizeof test);
     test.disturbed = 1.0;
     profiler = profiler_open(&host);
@@ -241,9 +241,9 @@ BENCH_TEST(attachment_follows_the_last_request)
     }
 }
 
-/* The first trace decides, by times of known kernels without CUPTI and beside the tracer. The best
- * of three times counts, since a single disturbance may be noise. */
-BENCH_TEST(a_tracer_stays_that_disturbs_nothing)
+/* The first trace decides: it compares times of known kernels without CUPTI and beside the tracer.
+ * The best of three times counts, since a single disturbance may be noise. */
+BENCH_TEST(a_tracer_that_disturbs_nothing_stays)
 {
     static const struct {
         double disturbed;
@@ -303,7 +303,7 @@ BENCH_TEST(counters_without_memory_are_refused)
 }
 
 /* The refusal comes when counting starts, with all tensors and with none. */
-BENCH_TEST(a_refusal_that_shows_late_is_one)
+BENCH_TEST(a_late_refusal_is_a_refusal)
 {
     cupti.trouble.start = CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
     assert_int_equal(try_counters().code, COUNTED_REFUSED);
@@ -413,7 +413,7 @@ BENCH_TEST(kernels_are_known_by_name_and_shape)
 }
 
 /* Two of three kernels overlap. The gap is from 1700 to 2000. */
-BENCH_TEST(times_of_kernels_at_the_same_time_count_once)
+BENCH_TEST(overlapping_kernels_count_once)
 {
     add_record("first", 1, 1000, 1500);
     add_record("second", 2, 1300, 1700);

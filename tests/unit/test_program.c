@@ -21,14 +21,13 @@
 static struct scratch folder;
 static struct record record;
 static struct injected injected;
-static struct error error;
 
 static int set_up(void **state)
 {
     record_init(&record);
     injected_init(&injected);
-    error.text[0] = '\0';
-    return scratch_create(&folder, &error);
+    failure.text[0] = '\0';
+    return scratch_create(&folder, &failure);
 }
 
 static int tear_down(void **state)
@@ -52,7 +51,7 @@ static enum status run_in(const struct scratch *in, const char *script, double t
     const struct process process = {
         .words = words, .environment = environment, .folder = "/", .time = &time};
     snprintf(report, sizeof report, "%s=%s", REPORT_VARIABLE, in->path);
-    return process_run(&process, end, &error);
+    return process_run(&process, end, &failure);
 }
 
 static enum status run(const char *script, double timeout, struct process_end *end)
@@ -82,8 +81,8 @@ BENCH_TEST(the_end_of_a_program_is_reported)
         struct process_end end;
         enum status status = run(rows[i].script, 60, &end);
         if (status != (rows[i].text ? STATUS_FAILED : STATUS_OK) ||
-            (rows[i].text && !strstr(error.text, rows[i].text)))
-            fail_msg("%s: %d, %s", rows[i].script, (int)status, error.text);
+            (rows[i].text && !strstr(failure.text, rows[i].text)))
+            fail_msg("%s: %d, %s", rows[i].script, (int)status, failure.text);
     }
 }
 
@@ -92,7 +91,7 @@ BENCH_TEST(a_timeout_ends_the_program)
     struct process_end end;
     assert_int_equal(run("echo here; trap '' TERM; sleep 300", 0.3, &end), STATUS_FAILED);
     assert_true(end.timed_out);
-    assert_says(error.text, "it last printed: here");
+    assert_says(failure.text, "it last printed: here");
     /* The program stops its reaper. */
     assert_int_equal(run("kill -STOP $PPID; echo here; exit 0", 0.3, &end), STATUS_FAILED);
     assert_true(end.timed_out);
@@ -186,7 +185,7 @@ BENCH_TEST(a_dead_worker_leaves_no_process_and_no_folder)
         if (worker == 0) {
             struct process_end end;
             snprintf(script, sizeof script, scripts[i], folder.path, (int)getpid());
-            enum status status = scratch_create(&lost, &error);
+            enum status status = scratch_create(&lost, &failure);
             if (status == STATUS_OK && write(pipes[1], lost.path, sizeof lost.path) > 0)
                 status = run_in(&lost, script, 60, &end);
             _exit(status == STATUS_OK ? raise(SIGKILL) : 1);
@@ -265,7 +264,7 @@ BENCH_TEST(unknown_lines_are_refused)
     struct report report;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i) {
         file_write(&folder, "1", texts[i]);
-        if (report_read(&folder, &report, &error) != STATUS_FAILED)
+        if (report_read(&folder, &report, &failure) != STATUS_FAILED)
             fail_msg("accepted: %s", texts[i]);
     }
 }
@@ -291,9 +290,9 @@ BENCH_TEST(only_regular_files_are_read)
         assert_ok(scratch_create(&other, &failure));
         snprintf(command, sizeof command, "cd %s; %s", other.path, rows[i].command);
         assert_int_equal(system(command), 0);
-        assert_int_equal(report_read(&other, &report, &error), status);
-        assert_int_equal(injected_read(&other, &injected, &error), status);
-        assert_true(!rows[i].refused || strstr(error.text, "one must be a regular file"));
+        assert_int_equal(report_read(&other, &report, &failure), status);
+        assert_int_equal(injected_read(&other, &injected, &failure), status);
+        assert_true(!rows[i].refused || strstr(failure.text, "one must be a regular file"));
         scratch_remove(&other);
         assert_int_not_equal(access(other.path, F_OK), 0);
     }
@@ -325,7 +324,7 @@ BENCH_TEST(folders_of_dead_workers_are_swept)
     pid_t worker = fork();
     if (worker == 0) {
         close(folder.descriptor);
-        enum status status = scratch_create(&dead, &error);
+        enum status status = scratch_create(&dead, &failure);
         file_write(&dead, "1", "region 1\n");
         _exit(status || write(report[1], &dead, sizeof dead) != sizeof dead);
     }
@@ -351,7 +350,7 @@ BENCH_TEST(folders_made_at_once_stay)
         if (workers[i] == 0) {
             struct scratch own;
             for (int j = 0; j < FOLDERS; ++j) {
-                if (scratch_create(&own, &error))
+                if (scratch_create(&own, &failure))
                     _exit(1);
                 scratch_remove(&own);
             }
@@ -384,7 +383,7 @@ BENCH_TEST(processes_without_a_region_lose)
         file_write(&folder, "0.injected", rows[i].first);
         file_write(&folder, "1.injected", rows[i].second);
         injected_clear(&injected);
-        assert_int_equal(injected_read(&folder, &injected, &error),
+        assert_int_equal(injected_read(&folder, &injected, &failure),
                          rows[i].good ? STATUS_OK : STATUS_FAILED);
         assert_true(!rows[i].good ||
                     (injected.region_count == 1 && injected.refusal.code == OUTCOME_MISSING));
@@ -402,8 +401,8 @@ BENCH_TEST(copies_and_fills_are_recorded)
     assert_true(record.memset_count == 1 && record.memset_bytes == 128);
 }
 
-/* Two kernels of 100 ns in a region of 1 us. The call of a graph launches both. */
-BENCH_TEST(late_launches_are_told_from_queued_ones)
+/* Two kernels of 100 ns in a region of 1 us. One call of a graph can launch both. */
+BENCH_TEST(late_launches_differ_from_queued_ones)
 {
     static const struct {
         const char *calls;
@@ -477,7 +476,7 @@ static struct injected region_of(const char *name, int64_t count, bool graph)
     return region;
 }
 
-BENCH_TEST(graphs_take_flops_of_the_run_without)
+BENCH_TEST(graphs_take_flops_of_the_run_without_graphs)
 {
     struct injected graph = region_of("a", 2, true), plain = region_of("a", 2, false);
     struct injected name = region_of("b", 2, false), count = region_of("a", 3, false), one_by_one;
@@ -642,7 +641,7 @@ BENCH_TEST(folders_that_stay_are_named)
     char command[4300];
     snprintf(command, sizeof command, "cd %s; >b; chattr +i b 2>&- && chattr -i b", folder.path);
     if (system(command) != 0)
-        skip(); /* needs root, and a file system that can */
+        skip(); /* needs root, and a file system with immutable files */
     file_write(&folder, "a", "cd $ROOFSWEEP_REPORT; mkdir 1; >1/2; chattr +i 1/2");
     hash_of_row("program command=\"sh a\" region=all");
     char *end = strstr(record.error, " cannot be removed");
@@ -675,6 +674,6 @@ BENCH_TEST(a_program_has_the_model_that_it_names)
     assert_int_equal(config_precision(&program), PRECISION_COUNT);
     for (size_t i = 0; i < sizeof impossible / sizeof *impossible; ++i) {
         program = parse_any(impossible[i]);
-        assert_int_equal(config_check(&program, &error), STATUS_UNSUPPORTED);
+        assert_int_equal(config_check(&program, &failure), STATUS_UNSUPPORTED);
     }
 }

@@ -93,7 +93,7 @@ TEST(links_round_trip)
     strcpy(link.from, "GPU-1");
     strcpy(link.to, "GPU-2");
     link.peer_access = FIELD_MISSING;
-    for (int i = 0; i < 500; ++i) /* as many as there are */
+    for (int i = 0; i < 500; ++i)
         assert_ok(link_list_measured(&reply.links, &link, 8, seconds, &failure));
     assert_true(link.time == 2 && link.bandwidth == 6); /* 8 / 2 * 2 * 3 / 4 */
     pass_on(&reply, &other);
@@ -269,8 +269,6 @@ TEST(replies_round_trip)
     pass_on(&reply, &copy);
     assert_string_equal(copy.configuration, "conv2d batch=16");
     assert_int_equal(reply_decode("{\"reply\":\"timed\"}", &copy, &failure), STATUS_SYSTEM);
-
-    assert_int_not_equal(reply_decode("{\"reply\":\"tale\"}", &copy, &failure), STATUS_OK);
     reply_clear(&copy);
     reply_clear(&reply);
 }

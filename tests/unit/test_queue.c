@@ -77,7 +77,7 @@ static void predecessors(int count, int rounds, uint64_t seed, int before[][64])
     free(items);
 }
 
-/* Over all rounds no item has the same predecessor, and seldom in any two of them. */
+/* No item has one predecessor in all rounds. It seldom has the same one in two rounds. */
 TEST(rounds_have_other_orders)
 {
     int before[8][64], pairs = 0, equal = 0;
@@ -127,13 +127,13 @@ static bool is_even(const void *context, size_t item)
 TEST(a_rejected_item_keeps_its_place)
 {
     struct queue *queue = five_items();
-    size_t item, asked = 0, expected[ITEMS] = {0, 2, 4, 3, 1};
+    size_t item, calls = 0, expected[ITEMS] = {0, 2, 4, 3, 1};
     for (int i = 0; i < 3; ++i) {
-        assert_true(queue_next(queue, 0, is_even, &asked, &item));
+        assert_true(queue_next(queue, 0, is_even, &calls, &item));
         assert_int_equal(item, expected[i]);
     }
-    assert_true(asked > 3);
-    assert_false(queue_next(queue, 0, is_even, &asked, &item));
+    assert_true(calls > 3);
+    assert_false(queue_next(queue, 0, is_even, &calls, &item));
     for (int i = 3; i < ITEMS; ++i) {
         assert_true(queue_next(queue, 0, NULL, NULL, &item));
         assert_int_equal(item, expected[i]);

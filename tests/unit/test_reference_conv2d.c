@@ -1,4 +1,5 @@
-/* Compares the reference of conv2d with a scatter over all products and central differences. */
+/* Compares the reference of conv2d with sums of all products, and its gradients with central
+ * differences. */
 #include "unit.h"
 
 #include <math.h>
@@ -42,7 +43,7 @@ struct layer {
     double *x, *w, *b, *dy, *z, *y;
 };
 
-/* The sum of dy y, whose gradients are compared. */
+/* Returns the sum of dy y. The tests compare its gradients. */
 static double layer_loss(struct layer *l)
 {
     const struct conv2d *s = &l->shape;
@@ -71,7 +72,7 @@ static enum status layer_read(void *context, enum tensor tensor, const int64_t *
     return STATUS_OK;
 }
 
-/* Compares one result: gradients with central differences, updated weights with these. */
+/* Compares one result. Gradients, and updates of weights, must equal central differences. */
 static void check_slice(struct layer *l, const struct slice *slice)
 {
     bool bias = slice->tensor == TENSOR_BIAS || slice->tensor == TENSOR_BIAS_UPDATED;

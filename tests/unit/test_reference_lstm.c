@@ -12,7 +12,7 @@
 
 static const struct arithmetic exact = {53, 53, 53};
 
-/* The loss of the first `samples`; y takes the output of the last layer. */
+/* Returns the loss of the first `samples`, and writes the output of the last layer to y. */
 static double lstm_loss(const struct lstm *s, const double *x, const double *w, const double *dy,
                         int64_t samples, double *y)
 {
@@ -104,7 +104,7 @@ TEST(lstm_gradients)
                2);
 }
 
-/* Zeros of the device's output switch units of a relu off: with zeros alone no gradient passes. */
+/* A zero of the device's output switches its relu off. If all are zero, no gradient passes. */
 TEST(lstm_switched_by_the_device)
 {
     struct config config =

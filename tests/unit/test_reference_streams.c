@@ -26,7 +26,7 @@ static void check_all(const struct config *config, enum tensor tensor, const dou
     free(values);
 }
 
-/* The sum of dy y, whose gradients a backward pass computes. */
+/* Returns the sum of dy y, whose gradients a backward pass computes. */
 typedef double loss_of(const struct config *config, double *const arrays[TENSOR_COUNT]);
 
 static void check_gradient(const struct config *config, loss_of *loss, enum tensor tensor,
@@ -74,7 +74,7 @@ TEST(elementwise_by_hand)
     }
 }
 
-/* The i-th output, over all pixels of its image within its window. */
+/* Returns the i-th output. Visits all pixels of the image and skips those outside the window. */
 static double pool_output(const struct pool *s, const double *x, int64_t i)
 {
     bool last = s->layout == LAYOUT_NHWC;

@@ -1,5 +1,5 @@
-/* Refusals of the CUDA worker's workloads from the configuration and the chip alone: before any
- * allocation and any library call, with the reason. */
+/* The CUDA worker's workloads refuse by the configuration and the chip alone, with the reason,
+ * before any allocation and library call. */
 #include "unit.h"
 
 #include <string.h>

@@ -25,11 +25,6 @@ static char *printed(const struct results *results, bool json)
     return text;
 }
 
-static char *report_text(const struct results *results)
-{
-    return printed(results, false);
-}
-
 TEST(test_golden)
 {
     char folder[] = "/tmp/roofsweep-report-XXXXXX", journal[64], golden[8192] = "";
@@ -41,7 +36,7 @@ TEST(test_golden)
     assert_non_null(stream);
     assert_true(fread(golden, 1, sizeof golden - 1, stream) > 0);
     fclose(stream);
-    char *text = report_text(results);
+    char *text = printed(results, false);
     assert_string_equal(text, golden);
     assert_null(strstr(text, "above 100 %"));
     assert_null(strstr(text, "no roof of"));
@@ -61,7 +56,7 @@ TEST(test_golden)
     results->devices[1].peak_vector[PRECISION_FP32] = 1e9;
     results->devices[1].cycle_vector[PRECISION_FP32] = NAN;
     results->devices[0].peak_bandwidth[LEVEL_DRAM] = NAN;
-    text = report_text(results);
+    text = printed(results, false);
     assert_says(text, "no roof of dram was measured: rows at that level have no share");
     assert_says(text, "of roof above 100 %: fewer FLOPs than modelled");
     free(text);
@@ -72,7 +67,7 @@ TEST(test_golden)
 TEST(test_sizes)
 {
     struct results *results = results_create();
-    char *text = report_text(results);
+    char *text = printed(results, false);
     assert_null(strstr(text, "configurations")); /* a sweep of roofs */
     free(text);
     results_destroy(results);
@@ -87,7 +82,7 @@ TEST(test_sizes)
     }
     results = results_of(records, 1000);
     free(records);
-    text = report_text(results);
+    text = printed(results, false);
     assert_says(text, "... and 800 more rows");
     assert_says(text, "1000 configurations: 0 measured, 0 skipped, 1000 failed");
     assert_says(text, "failed: lstm batch=1 and 33 more: reason 0\n");
@@ -109,7 +104,7 @@ TEST(test_long_names)
         records[i - 1].status = RECORD_SKIPPED;
     }
     struct results *results = results_of(records, 2);
-    char *text = report_text(results);
+    char *text = printed(results, false);
     size_t head = strcspn(text, "\n");
     for (const char *line = text; *line != '\n'; line += head + 1)
         assert_int_equal(strcspn(line, "\n"), head);
@@ -131,7 +126,7 @@ TEST(test_hostile_texts)
     strcpy(device.model, hostile);
     strcpy(device.hostname, hostile);
     assert_ok(results_add_device(results, &device, &(struct link_list){NULL, 0}, &failure));
-    char *text = report_text(results);
+    char *text = printed(results, false);
     for (const char *c = text; *c; ++c)
         assert_true(*c == '\n' || (*c >= ' ' && *c < 0x7f));
     assert_null(strstr(text, "\nfailed: nothing"));

@@ -36,7 +36,7 @@ TEST(test_order)
     results_destroy(results);
 }
 
-/* Rows are in the order of the plan. Rows that it lacks follow, if they were measured. */
+/* Rows are in the order of the plan. Rows that the plan lacks follow, if they were measured. */
 TEST(test_order_of_the_plan)
 {
     static const char ini[] = "[lstm b]\nbatch = 16, 2\n[lstm a]\nbatch = 1\n";
@@ -248,7 +248,7 @@ TEST(test_nodes_by_session_and_host)
     struct results *results = results_create();
     int64_t node_of[4];
     size_t count;
-    for (size_t i = 0; i < 5; ++i) { /* key and host; i links */
+    for (size_t i = 0; i < 5; ++i) { /* device i has i links */
         struct device device = gpu_device();
         struct link_list links = {NULL, 0};
         strcpy(device.key, devices[i][0]);

@@ -55,8 +55,8 @@ FOLDER_TEST(test_golden)
     nc_close(file);
 }
 
-/* Rows that a worker, a library or a user can cause do not stop the file: the most kernels, an
- * invalid date, invalid UTF-8, a manifest of a megabyte. */
+/* Odd values do not prevent the file: the most kernels, an invalid date, invalid UTF-8, a manifest
+ * of a megabyte. */
 FOLDER_TEST(test_odd_rows)
 {
     enum { KERNELS = RECORD_KERNELS_MAX, MANIFEST = 1 << 20 };
@@ -167,7 +167,7 @@ static void tick(int number)
     (void)number;
 }
 
-/* Signals that arrive meanwhile, as SIGTERM does, neither end nor damage the file. */
+/* Signals during the write, such as SIGTERM, neither end nor damage it. */
 FOLDER_TEST(test_signals)
 {
     const struct folder *folder = *state;
