@@ -1,5 +1,6 @@
 #include "worker/batch.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,11 +39,6 @@ void batch_destroy(struct batch *batch, struct device_state *state)
 
 /* ---- counting ---- */
 
-static struct countable counted_of(struct measured *row)
-{
-    return (struct countable){row->work, row->cold, row->kernels, row->causes, &row->record};
-}
-
 /* Also true if only the counts of single kernels, or only the causes, are missing. */
 static bool has_counts(const struct measured *row)
 {
@@ -51,58 +47,66 @@ static bool has_counts(const struct measured *row)
            row->record.counters.code == COUNTED_WITHOUT_CAUSES;
 }
 
+/* Returns the time that PART_COUNTS has, s. */
+static double counting_seconds(const struct measured *row)
+{
+    return fmax(row->record.wall_time_part[PART_COUNTS], 0); /* NaN: none */
+}
+
+/* Counts rows at once. The rows share the time that the device has not charged to one of them. */
+static enum status count_rows(const struct batch *batch, struct device_state *state,
+                              struct measured *rows, size_t count, struct error *error)
+{
+    double shared = -clock_monotonic();
+    struct countable *counted = malloc(count * sizeof *counted);
+    if (!counted)
+        return error_set(error, STATUS_FAILED, "no memory for the counts of %zu rows", count);
+    for (size_t i = 0; i < count; ++i) {
+        struct measured *row = &rows[i];
+        counted[i] =
+            (struct countable){row->work, row->cold, row->kernels, row->causes, &row->record};
+        shared += counting_seconds(row);
+        row->seconds -= counting_seconds(row);
+    }
+    enum status status = batch->device->count_hardware(state, counted, count, error);
+    free(counted);
+    shared += clock_monotonic();
+    for (size_t i = 0; i < count; ++i)
+        shared -= counting_seconds(&rows[i]);
+    for (size_t i = 0; i < count; ++i) {
+        rows[i].seconds += counting_seconds(&rows[i]) + shared / (double)count;
+        record_end_part(&rows[i].record, PART_COUNTS, rows[i].seconds);
+    }
+    return status;
+}
+
 /* Counts one row and completes its record. Returns STATUS_OK or STATUS_DEVICE. */
 static enum status count_alone(const struct batch *batch, struct device_state *state,
                                struct measured *row, struct error *error)
 {
-    double start = clock_monotonic();
-    const struct countable counted = counted_of(row);
-    enum status status = batch->device->count_hardware(state, &counted, 1, error);
-    row->seconds += clock_monotonic() - start;
-    record_end_part(&row->record, PART_COUNTS, row->seconds);
+    enum status status = count_rows(batch, state, row, 1, error);
     if (status == STATUS_DEVICE)
         return status;
     measure_end(batch->device, state, row, status, error);
     return STATUS_OK;
 }
 
-/* Counts all rows at once. Completes rows that got counts; rows without counts keep their work. */
-static enum status count_together(const struct batch *batch, struct device_state *state,
-                                  struct measured *rows, size_t count, struct error *error)
-{
-    double start = clock_monotonic();
-    struct countable *counted = malloc(count * sizeof *counted);
-    if (!counted)
-        return STATUS_OK; /* batch_count counts each row alone */
-    for (size_t i = 0; i < count; ++i)
-        counted[i] = counted_of(&rows[i]);
-    enum status status = batch->device->count_hardware(state, counted, count, error);
-    free(counted);
-    if (status == STATUS_DEVICE)
-        return status;
-    double share = (clock_monotonic() - start) / (double)count;
-    for (size_t i = 0; i < count; ++i) {
-        rows[i].seconds += share;
-        record_end_part(&rows[i].record, PART_COUNTS, rows[i].seconds);
-        if (status == STATUS_OK && has_counts(&rows[i]))
-            measure_end(batch->device, state, &rows[i], STATUS_OK, error);
-    }
-    return STATUS_OK;
-}
-
+/* Rows that got no counts with others keep their work and are counted alone. */
 enum status batch_count(struct batch *batch, struct device_state *state, struct error *error)
 {
     struct measured *rows = batch->rows + batch->counted;
     const size_t count = batch->count - batch->counted;
-    enum status status = STATUS_OK;
-    if (count > 1)
-        status = count_together(batch, state, rows, count, error);
+    enum status status = count > 1 ? count_rows(batch, state, rows, count, error) : STATUS_FAILED;
     for (size_t i = 0; i < count && status == STATUS_OK; ++i)
+        if (has_counts(&rows[i]))
+            measure_end(batch->device, state, &rows[i], STATUS_OK, error);
+    for (size_t i = 0; i < count && status != STATUS_DEVICE; ++i)
         if (rows[i].work)
             status = count_alone(batch, state, &rows[i], error);
-    if (status == STATUS_OK)
-        batch->counted = batch->count;
-    return status;
+    if (status == STATUS_DEVICE)
+        return status;
+    batch->counted = batch->count;
+    return STATUS_OK;
 }
 
 /* ---- rows ---- */

@@ -143,7 +143,8 @@ struct device_ops {
      * the reason, and the status is STATUS_OK. With `kernels` the row is repeated to count each
      * kernel that the last `trace` of its work found, with `causes` again to count activities of
      * these kernels. The counts of a row do not depend on the other rows. After a failure the rows
-     * can be counted again. NULL: the device has no counters. */
+     * can be counted again. May charge PART_COUNTS of a record with the row's own time. NULL: the
+     * device has no counters. */
     enum status (*count_hardware)(struct device_state *state, const struct countable *rows,
                                   size_t count, struct error *error);
 

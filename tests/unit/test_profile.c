@@ -276,6 +276,7 @@ BENCH_TEST(rows_are_counted_in_one_collection)
         for (int j = 0; j < ROWS; ++j) {
             assert_int_equal(rows.records[j].counters.code, COUNTED_YES);
             assert_true(rows.records[j].flops_counted == orders[i][j] * FLOPS);
+            assert_true(rows.records[j].wall_time_part[PART_COUNTS] > 0);
         }
         rows_clear(&rows);
     }

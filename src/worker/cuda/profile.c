@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/stats.h"
 #include "kernels/kernels.h"
 #include "worker/cuda/gpu/gpu.h"
@@ -138,8 +139,9 @@ struct iteration {
     struct gpu *gpu;
     struct work *work;
     bool cold;
-    double block_limit; /* s, limit of the blocking kernel before a trace */
-    bool ahead;         /* the host enqueued everything before the device began */
+    double block_limit;    /* s, limit of the blocking kernel before a trace */
+    double begin, seconds; /* s; begin of the last preparation; sum over all passes */
+    bool ahead;            /* the host enqueued everything before the device began */
 };
 
 static enum status iteration_reset(const struct iteration *i, struct error *error)
@@ -150,7 +152,8 @@ static enum status iteration_reset(const struct iteration *i, struct error *erro
 /* Prepares the cache as for timing: flushed, or as an iteration leaves it. */
 static enum status iteration_prepare(void *argument, struct error *error)
 {
-    const struct iteration *i = argument;
+    struct iteration *i = argument;
+    i->begin = clock_monotonic();
     TRY(iteration_reset(i, error));
     TRY(vendor_flush(i->gpu, error));
     if (!i->cold) {
@@ -162,9 +165,12 @@ static enum status iteration_prepare(void *argument, struct error *error)
 
 static enum status iteration_run(void *argument, struct error *error)
 {
-    const struct iteration *i = argument;
-    TRY(i->work->ops->iterate(i->gpu, i->work, error));
-    return vendor_synchronize(i->gpu, error);
+    struct iteration *i = argument;
+    enum status status = i->work->ops->iterate(i->gpu, i->work, error);
+    if (status == STATUS_OK)
+        status = vendor_synchronize(i->gpu, error);
+    i->seconds += clock_monotonic() - i->begin;
+    return status;
 }
 
 /* Blocks the device. Event 0 is pending while the device is blocked. */
@@ -281,7 +287,7 @@ enum status profile_trace(struct profiler *profiler, struct gpu *gpu, struct wor
 
 /* ---- counts ---- */
 
-/* Rows that are counted together. Owns its arrays, of one element for each row. */
+/* Rows that are counted together. The arrays, of one element for each row, are one allocation. */
 struct collection {
     struct countable *rows; /* the row of a replayed graph has its `stream` as `work` */
     struct iteration *iterations;
@@ -508,25 +514,19 @@ static enum status rows_count(struct profiler *profiler, struct gpu *gpu,
 enum status profile_count(struct profiler *profiler, struct gpu *gpu, const struct countable *rows,
                           size_t count, struct error *error)
 {
-    struct collection collection = {
-        .rows = calloc(count, sizeof *collection.rows),
-        .iterations = calloc(count, sizeof *collection.iterations),
-        .works = calloc(count, sizeof *collection.works),
-        .launches = calloc(count, sizeof *collection.launches),
-        .values = calloc(count, sizeof *collection.values),
-    };
-    enum status status;
-    if (collection.rows && collection.iterations && collection.works && collection.launches &&
-        collection.values) {
-        collection_fill(gpu, rows, count, &collection);
-        status = rows_count(profiler, gpu, &collection, error);
-    } else {
-        status = error_set(error, STATUS_FAILED, "no memory for the counts of %zu rows", count);
-    }
-    free(collection.rows);
-    free(collection.iterations);
-    free(collection.works);
-    free(collection.launches);
-    free(collection.values);
+    struct collection c = {.count = 0};
+    c.values = calloc(count, sizeof *c.values + sizeof *c.rows + sizeof *c.iterations +
+                                 sizeof *c.works + sizeof *c.launches);
+    if (!c.values)
+        return error_set(error, STATUS_FAILED, "no memory for the counts of %zu rows", count);
+    c.rows = (void *)(c.values + count);
+    c.iterations = (void *)(c.rows + count);
+    c.works = (void *)(c.iterations + count);
+    c.launches = (void *)(c.works + count);
+    collection_fill(gpu, rows, count, &c);
+    enum status status = rows_count(profiler, gpu, &c, error);
+    for (size_t i = 0; i < c.count; ++i)
+        record_add_part(c.rows[i].record, PART_COUNTS, c.iterations[i].seconds);
+    free(c.values);
     return status;
 }
