@@ -49,6 +49,7 @@ struct rank {
     double since;       /* s, begin of the state, or the last record in RANK_COUNTING */
     double count_began; /* s, begin of RANK_COUNTING */
     size_t count_rows;  /* rows in flight at count_began */
+    double count_timed; /* s, timed_seconds at count_began */
     bool has_counters;  /* the device's counters can be read */
 };
 
@@ -79,6 +80,8 @@ struct dispatcher {
     bool changed;               /* messages came since dispatcher_commit */
     struct outcome refusal;     /* last logged refusal of counters */
     double rows_time;           /* s; time left when the first row could begin; NaN before */
+    /* s, the longest collection; largest time of one over timed_seconds; NaN: no collection yet */
+    double count_longest, count_ratio;
     size_t failures;
     size_t dropped; /* rounds given up with their device; devices lost in a sweep without rows */
     bool stopping;
@@ -222,7 +225,7 @@ struct dispatcher *dispatcher_create(const struct dispatcher_settings *settings,
     created->settings.limit = NULL;
     created->log = log;
     created->limit = settings->limit ? *settings->limit : time_limit_none();
-    created->rows_time = NAN;
+    created->rows_time = created->count_longest = created->count_ratio = NAN;
     created->lists = manifest->sweep.replicate ? settings->ranks : 1;
     created->queue =
         queue_create(plan, settings->ranks, manifest->sweep.replicate, manifest->sweep.rounds);
@@ -448,14 +451,18 @@ static bool may_measure(const void *context, size_t item)
            (isinf(selection->left) || estimated(selection->dispatcher, item) <= selection->left);
 }
 
-/* Takes an item for the rank out of the queue. Timed rows still await counting, so they take time
- * from the budget as if unmeasured. */
+/* Takes an item for the rank out of the queue. Timed rows still await counting: they take 1.5 times
+ * the longest collection so far from the budget, and before a collection their whole estimates. */
 static bool next_item(const struct dispatcher *dispatcher, int to, size_t *item)
 {
     const struct rank *rank = &dispatcher->ranks[to];
     struct selection selection = {dispatcher, rank->count > 0, time_left(dispatcher)};
+    double counting =
+               1.5 * fmax(dispatcher->count_longest, dispatcher->count_ratio * timed_seconds(rank)),
+           estimates = 0;
     for (size_t i = 0; i < rank->count && !isinf(selection.left); ++i)
-        selection.left -= estimated(dispatcher, rank->in_flight[i].item);
+        estimates += estimated(dispatcher, rank->in_flight[i].item);
+    selection.left -= fmin(estimates, counting);
     return queue_next(dispatcher->queue, to, may_measure, &selection, item);
 }
 
@@ -495,6 +502,7 @@ static void send_count(struct dispatcher *dispatcher, int to)
     rank->state = RANK_COUNTING;
     rank->since = rank->count_began = dispatcher->now;
     rank->count_rows = rank->count;
+    rank->count_timed = timed_seconds(rank);
     send_to(dispatcher, to, MESSAGE_COUNT, strdup(""));
 }
 
@@ -719,6 +727,11 @@ static void update_rank(struct dispatcher *dispatcher, int from)
     struct rank *rank = &dispatcher->ranks[from];
     if (measured_by(rank))
         return;
+    if (rank->state == RANK_COUNTING && rank->count == 0) {
+        const double took = dispatcher->now - rank->count_began;
+        dispatcher->count_longest = fmax(dispatcher->count_longest, took);
+        dispatcher->count_ratio = fmax(dispatcher->count_ratio, took / rank->count_timed);
+    }
     if (rank->state == RANK_MEASURING || rank->count == 0)
         rank->state = RANK_IDLE;
     else if (rank->state == RANK_OVERDUE)

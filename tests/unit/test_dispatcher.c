@@ -229,6 +229,14 @@ static const struct play plays[] = {
      "devices; alone 0"},
     {"ten seconds of timings fill a batch", COUNTING(1, FOUR, 3),
      "devices; waits 0 a; time 6; timed 0 a; times 0; waits 0 b; time 11; timed 0 b; counts 0"},
+    /* Rows take 5 s, a collection 1 s; 12 s are left when c is timed, and d may take 8.25 s. */
+    {"timed rows leave the time for their counting alone",
+     {.ranks = 1,
+      .manifest = "[conv2d]\nheight = 4\nwidth = 4\nfilters = 64:69:+1\n",
+      .together = 100,
+      .limited = true},
+     "time 62; devices; waits 0 a; time 67; timed 0 a; waits 0 b; time 72; timed 0 b; counts 0;"
+     "time 73; record 0 a-b; waits 0 c; time 78; timed 0 c; waits 0 d"},
     {"a row without anything to count does not wait", COUNTING(1, THREE, 3),
      "devices; batch 0 a; waits 0 b; record 0 b; batch 0 c; counts 0; record 0 a; record 0 c;"
      "end ok; rows 3"},
