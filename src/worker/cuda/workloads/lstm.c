@@ -363,11 +363,11 @@ static void lstm_close(struct work *work)
 /* ---- the search ---- */
 
 /* Returns whether persist-dynamic, which cuDNN compiles for 1 to 10 s, may win. On an H200 it lost
- * if cuDNN had its kernel for small widths (twice as fast), or if registers could not hold the
- * recurrent weights (GRU of 2,816 units: standard is 4 times as fast). In fp16 it also lost if
- * persist-static beat standard (by 1.3 to 10), or if vector units need longer than a launch for the
- * FLOPs of a step (GRU of 2,048 units, batch 32: standard is 9 times as fast). It won for GRUs of
- * 1,024 units in fp32, and of 1,536 in fp16 with batch 1. */
+ * if cuDNN had its kernel for small widths, if registers could not hold the recurrent weights (GRU
+ * of 2,816 units), and in a single step. In fp16 it also lost in all backward passes of DeepBench,
+ * if persist-static beat standard, or if vector units need longer than a launch for the FLOPs of a
+ * step (GRU of 2,048 units, batch 32). It won for GRUs of 1,024 units in fp32, and of 1,536 in fp16
+ * with batch 1. */
 static bool may_pay(const struct gpu *gpu, const struct lstm_work *l)
 {
     const struct lstm *s = &l->shape;
@@ -375,8 +375,10 @@ static bool may_pay(const struct gpu *gpu, const struct lstm_work *l)
     const double registers = 0.75 * 4 * gpu->limits.regsPerMultiprocessor * gpu->multiprocessors;
     const double standard = l->bindings[STANDARD].time, fixed = l->bindings[STATIC].time;
     const double clear = 1.25; /* ratio of times; a slow host adds less to the time of standard */
-    if (is_tensor(s->precision) && ((fixed > 0 && (standard == 0 || clear * fixed < standard)) ||
-                                    2 * weights * (double)s->batch > flops_most))
+    if (s->sequence == 1 ||
+        (is_tensor(s->precision) &&
+         (s->pass == LSTM_BACKWARD || (fixed > 0 && (standard == 0 || clear * fixed < standard)) ||
+          2 * weights * (double)s->batch > flops_most)))
         return false;
     return !l->bindings[STATIC_SMALL_H].runs && weights * (double)element_bytes(l) < registers;
 }
