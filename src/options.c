@@ -52,22 +52,6 @@ enum exit_code exit_code_of(enum status status)
     return codes[status];
 }
 
-/* The words of --device. */
-enum { DEVICE_WORDS = 128 };
-static const char *list_devices(char text[DEVICE_WORDS])
-{
-    const char *words[DEVICE_KINDS + 2];
-    size_t used = 0;
-    device_kind_words(words);
-    for (int i = 0; words[i] && used < DEVICE_WORDS; ++i)
-        used += (size_t)snprintf(text + used, DEVICE_WORDS - used, "%s%s",
-                                 i == 0             ? ""
-                                 : i < DEVICE_KINDS ? ", "
-                                                    : " or ",
-                                 words[i]);
-    return text;
-}
-
 /* ---- options with a value ---- */
 
 static enum status take_device(const char *text, struct options *options, struct error *error)
@@ -139,14 +123,14 @@ static const struct known_option {
     const char *name;
     char letter;       /* short option; 0: none */
     const char *value; /* name of the value in --help; NULL: no value */
-    const char *help;  /* --device: the help begins with the allowed words */
+    const char *help;
     enum { SETS_ACTION, SETS_LEVEL, SETS_FLAG, TAKES_VALUE } what;
     int number;  /* the action, or the log level */
     size_t flag; /* offset of the flag in struct options */
     enum status (*take)(const char *text, struct options *options, struct error *error);
 } known_options[] = {
     {"output", 'o', "FILE", "where to write, instead of the manifest's output", VALUE(take_output)},
-    {"device", 'd', "KIND", ", instead of the manifest's device", VALUE(take_device)},
+    {"device", 'd', "KIND", device_kind_help, VALUE(take_device)},
     {"dry-run", 0, NULL, "print the plan and stop; needs no MPI, no GPU, writes nothing",
      ACTION(ACTION_DRY_RUN)},
     {"program", 0, "COMMAND", "measure a program as a whole instead of a manifest, into program.nc",
@@ -361,7 +345,7 @@ enum status options_manifest(const struct options *options, struct manifest **ma
 
 void options_help(FILE *stream)
 {
-    char devices[DEVICE_WORDS], name[32];
+    char name[32];
     fputs(help_begin, stream);
     for (const struct known_option *known = known_options; known < known_options + OPTIONS;
          ++known) {
@@ -371,8 +355,7 @@ void options_help(FILE *stream)
             fprintf(stream, "  -%c, --%-15s ", known->letter, name);
         else
             fprintf(stream, "      --%-15s ", name);
-        fprintf(stream, "%s%s\n", known->take == take_device ? list_devices(devices) : "",
-                known->help);
+        fprintf(stream, "%s\n", known->help);
     }
     fputs(help_end, stream);
 }

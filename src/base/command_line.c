@@ -16,7 +16,7 @@ static void take(struct reading *r)
     *r->out++ = *r->next++;
 }
 
-/* Reads from after an opening quote to after the closing one. */
+/* Takes the text up to the closing quote, and skips that quote. */
 static enum status take_quoted(struct reading *r, char quote, struct error *error)
 {
     for (; *r->next && *r->next != quote; take(r))
@@ -98,27 +98,18 @@ void command_line_clear(struct command_line *line)
     *line = (struct command_line){NULL, 0};
 }
 
-/* Copies `text` to `at`. Returns the place of its NUL; NULL if there is no room or `at` is NULL. */
-static char *put(char *at, const char *end, const char *text)
+/* Copies `length` bytes and a NUL to `at`. Returns the place of the NUL; NULL if there is no room
+ * or `at` is NULL. */
+static char *put(char *at, const char *end, const char *text, size_t length)
 {
-    size_t length = strlen(text);
     if (!at || length >= (size_t)(end - at))
         return NULL;
-    memcpy(at, text, length + 1);
+    memcpy(at, text, length);
+    at[length] = '\0';
     return at + length;
 }
 
-static char *put_quoted(char *at, const char *end, const char *text)
-{
-    at = put(at, end, "'");
-    for (; *text; ++text) {
-        char one[2] = {*text, '\0'};
-        at = put(at, end, *text == '\'' ? "'\\''" : one);
-    }
-    return put(at, end, "'");
-}
-
-/* Quotes only the value of NAME=VALUE, which reads best. */
+/* Quotes only VALUE in NAME=VALUE, which is easier to read. */
 static char *put_word(char *at, const char *end, const char *word)
 {
     static const char plain[] =
@@ -126,21 +117,21 @@ static char *put_word(char *at, const char *end, const char *word)
     const char *equals = strchr(word, '=');
     size_t named = equals ? (size_t)(equals - word) + 1 : 0, safe = strspn(word, plain);
     if (*word && word[safe] == '\0')
-        return put(at, end, word);
+        return put(at, end, word, safe);
     if (safe < named)
         named = 0;
-    for (size_t i = 0; i < named; ++i) {
-        char one[2] = {word[i], '\0'};
-        at = put(at, end, one);
-    }
-    return put_quoted(at, end, word + named);
+    at = put(at, end, word, named);
+    at = put(at, end, "'", 1);
+    for (word += named; *word; ++word)
+        at = *word == '\'' ? put(at, end, "'\\''", 4) : put(at, end, word, 1);
+    return put(at, end, "'", 1);
 }
 
 bool command_line_append(char *text, size_t size, const char *word)
 {
     char *begin = text + strlen(text), *at = begin, *end = text + size;
     if (at > text)
-        at = put(at, end, " ");
+        at = put(at, end, " ", 1);
     at = put_word(at, end, word);
     if (!at)
         *begin = '\0';

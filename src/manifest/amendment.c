@@ -201,10 +201,8 @@ static const char *nearest_key(const struct manifest *manifest, const char *key)
     settings_keys(keys, groups);
     near = words_nearest(keys, key);
     for (size_t i = 0; !near && i < manifest->section_count; ++i) {
-        const struct workload *workload = manifest->sections[i].workload;
-        const char *names[WORKLOAD_PARAMETERS_MAX + 1] = {NULL};
-        for (size_t j = 0; j < workload->count; ++j)
-            names[j] = workload->parameters[j].name;
+        const char *names[WORKLOAD_PARAMETERS_MAX + 1];
+        workload_names(manifest->sections[i].workload, names, 0);
         near = words_nearest(names, key);
     }
     return near;

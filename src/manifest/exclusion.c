@@ -17,10 +17,9 @@ static const char *const comparison_text[] = {
 
 static int name_find(const struct workload *workload, const char *name, struct error *error)
 {
-    const char *names[WORKLOAD_PARAMETERS_MAX + 1] = {NULL};
+    const char *names[WORKLOAD_PARAMETERS_MAX + 1];
     char hint[WORDS_HINT];
-    for (size_t i = 0; i < workload->count; ++i)
-        names[i] = workload->parameters[i].name;
+    workload_names(workload, names, 0);
     int parameter = words_find(names, name);
     if (parameter < 0) {
         words_hint(names, name, hint);

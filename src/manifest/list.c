@@ -49,8 +49,7 @@ static enum status column_find(const struct workload *workload, const char *colu
 {
     const char *known[PARAMETERS + WORKLOAD_PARAMETERS_MAX + 1] = {"name", "count", "workload"};
     char hint[WORDS_HINT];
-    for (size_t i = 0; i < workload->count; ++i)
-        known[PARAMETERS + i] = workload->parameters[i].name;
+    workload_names(workload, known, PARAMETERS);
     *found = words_find(known, column);
     if (*found >= 0)
         return STATUS_OK;

@@ -16,8 +16,7 @@ enum status section_take(struct section *section, const struct ini_line *line, s
     static const char *const vary_words[] = {"product", "zip", "one-at-a-time", NULL};
     const struct workload *workload = section->workload;
     const char *keys[PARAMETERS + WORKLOAD_PARAMETERS_MAX + 1] = {"vary", "exclude", "list"};
-    for (size_t i = 0; i < workload->count; ++i)
-        keys[PARAMETERS + i] = workload->parameters[i].name;
+    workload_names(workload, keys, PARAMETERS);
     int key = words_find(keys, line->key), parameter = key - PARAMETERS;
     if (key == LIST || *line->key == '|')
         return list_take(&section->list, workload, line, error);

@@ -129,8 +129,8 @@ static void lift(double *peak, double value)
     *peak = fmax(*peak, value);
 }
 
-/* True if only bandwidths measured together count: devices that share memory never
- * reach, during rows, the bandwidths that were measured alone. */
+/* Whether only bandwidths measured together count: devices that share memory never reach, during
+ * rows, the bandwidths that were measured alone. */
 static bool only_together(const struct device *device)
 {
     const struct device_kind *kind = device_kind_find(device->kind);
@@ -247,19 +247,9 @@ void device_set_peaks(struct device *device)
     device->launch_overhead = time_of(device, ROOF_LAUNCH_GAP);
 }
 
-static double byte_time(const struct roof *roof)
-{
-    return 1 / roof->bandwidth;
-}
-
-static double byte_energy(const struct roof *roof)
-{
-    return roof->energy;
-}
-
-/* Cost of a byte at a level if the fraction `written` of all bytes is written. NaN: unknown. */
-static double mix_cost(const struct device *device, int level, double written,
-                       double (*cost)(const struct roof *roof))
+/* Time or energy of a byte at a level if the fraction `written` of all bytes is written. NaN:
+ * unknown. */
+static double mix_cost(const struct device *device, int level, double written, bool energy)
 {
     static const struct {
         enum memory_pattern pattern;
@@ -267,8 +257,8 @@ static double mix_cost(const struct device *device, int level, double written,
     } mixes[] = {
         {PATTERN_READ, 0}, {PATTERN_TRIAD, 1.0 / 3}, {PATTERN_COPY, 0.5}, {PATTERN_WRITE, 1}};
     const bool shared = only_together(device);
-    /* written fraction and cost of the mix before */
-    double best[PATTERN_COUNT], at = NAN, before = NAN;
+    double best[PATTERN_COUNT];
+    double at = NAN, before = NAN; /* written fraction and cost of the previous mix */
     for (int i = 0; i < PATTERN_COUNT; ++i)
         best[i] = NAN;
     for (int64_t i = 0; i < device->roof_count; ++i) {
@@ -276,7 +266,8 @@ static double mix_cost(const struct device *device, int level, double written,
         const struct roof_kind *kind = roof_kind_of(roof);
         if (kind && (int)kind->level == level && roof_usable(roof) &&
             (!shared || roof->condition == ROOF_TOGETHER))
-            best[kind->pattern] = fmin(best[kind->pattern], cost(roof));
+            best[kind->pattern] =
+                fmin(best[kind->pattern], energy ? roof->energy : 1 / roof->bandwidth);
     }
     for (size_t i = 0; i < sizeof mixes / sizeof *mixes && !isnan(written); ++i) {
         const double next = best[mixes[i].pattern], to = mixes[i].written;
@@ -292,13 +283,13 @@ static double mix_cost(const struct device *device, int level, double written,
 
 double device_mix_bandwidth(const struct device *device, int level, double written)
 {
-    const double time = mix_cost(device, level, written, byte_time);
+    const double time = mix_cost(device, level, written, false);
     return isnan(time) ? device->peak_bandwidth[level] : 1 / time;
 }
 
 double device_byte_energy(const struct device *device, int level, double written)
 {
-    return mix_cost(device, level, isnan(written) ? 0 : written, byte_energy);
+    return mix_cost(device, level, isnan(written) ? 0 : written, true);
 }
 
 double device_flop_energy(const struct device *device, int64_t unit, enum precision precision)

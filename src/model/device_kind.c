@@ -21,6 +21,8 @@ const struct device_kind device_kinds[DEVICE_KINDS] = {
      .max_time = 2},
 };
 
+const char device_kind_help[] = "auto, cuda or cpu, instead of the manifest's device";
+
 const struct device_kind *device_kind_find(const char *name)
 {
     for (int i = 0; i < DEVICE_KINDS; ++i)

@@ -2,9 +2,7 @@
  * device.kind` is a name in this table. Code depends on the properties of a kind, never on its
  * name.
  *
- * A new kind is a row here (and DEVICE_KINDS), its name in the long name of device_kind (device.c),
- * a folder src/worker/NAME/ that defines a struct device_ops, and a program in CMakeLists.txt. Each
- * workload lists its implementations for the kind in its file. */
+ * src/README.md says what a new kind needs. */
 #pragma once
 
 #include <stdbool.h>
@@ -43,3 +41,4 @@ enum { DEVICE_AUTO = 0 };
 const struct device_kind *device_kind_chosen(int choice);
 /* "auto" and the names, NULL-terminated. */
 void device_kind_words(const char *words[DEVICE_KINDS + 2]);
+extern const char device_kind_help[]; /* help of --device, with these words */

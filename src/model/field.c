@@ -149,7 +149,6 @@ bool field_is_missing(const struct field *field, const void *structure)
     return missing;
 }
 
-/* NULL: missing. */
 static json_t *encode_value(const struct field *field, const void *at)
 {
     char text[OUTCOME_TEXT];
@@ -157,11 +156,9 @@ static json_t *encode_value(const struct field *field, const void *at)
     case FIELD_TEXT:
         return text_encode(at);
     case FIELD_INTEGER:
-        return *(const int64_t *)at == FIELD_MISSING ? NULL : json_integer(*(const int64_t *)at);
+        return json_integer(*(const int64_t *)at);
     case FIELD_FLAG:
-        return *(const int64_t *)at == FIELD_MISSING
-                   ? NULL
-                   : json_string(field->flags[*(const int64_t *)at]);
+        return json_string(field->flags[*(const int64_t *)at]);
     case FIELD_WORD:
         return text_encode(word_text(at, field->words));
     case FIELD_DOUBLE:
@@ -178,8 +175,10 @@ json_t *fields_encode(const struct field *table, const void *structure)
 {
     json_t *object = json_object();
     for (const struct field *field = table; field->name; ++field) {
-        json_t *value = encode_value(field, const_member(field, structure));
-        if (value)
+        json_t *value = field_is_missing(field, structure)
+                            ? NULL
+                            : encode_value(field, const_member(field, structure));
+        if (value) /* infinity has no JSON */
             json_object_set_new(object, field->name, value);
     }
     return object;

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+
 const char *const counted_word[] = {
     [COUNTED_YES] = "counted",
     [COUNTED_OFF] = "off",
@@ -42,17 +44,6 @@ void outcome_format(const struct outcome *outcome, const char *const *words,
                  outcome->reason[0] ? separator : "", outcome->reason);
 }
 
-static void reason_copy(const char *reason, struct outcome *outcome)
-{
-    size_t length = strlen(reason);
-    if (length >= sizeof outcome->reason)
-        length = sizeof outcome->reason - 1;
-    while (length > 0 && ((unsigned char)reason[length] & 0xc0) == 0x80)
-        --length;
-    memcpy(outcome->reason, reason, length);
-    outcome->reason[length] = '\0';
-}
-
 bool outcome_parse(const char *text, const char *const *words, struct outcome *outcome)
 {
     for (int64_t i = 0; words[i]; ++i) {
@@ -61,8 +52,9 @@ bool outcome_parse(const char *text, const char *const *words, struct outcome *o
             continue;
         if (*rest && strncmp(rest, separator, strlen(separator)) != 0)
             continue;
+        rest += *rest ? strlen(separator) : 0;
         outcome->code = i;
-        reason_copy(*rest ? rest + strlen(separator) : "", outcome);
+        utf8_copy(outcome->reason, sizeof outcome->reason, rest, strlen(rest));
         return true;
     }
     return false;

@@ -21,7 +21,7 @@ static enum status parse_number(const struct parameter *parameter, const char *t
     return error_prefix(error, status, "%s", parameter->name);
 }
 
-/* Parses one side of an extent, or a padding as "1" or "1:2". */
+/* Parses the rows or the columns of an extent, or of a padding ("1" or "1:2"). */
 static enum status parse_side(const struct parameter *parameter, const char *text, int64_t *side,
                               struct error *error)
 {
@@ -61,16 +61,6 @@ static enum status parse_extent(const struct parameter *parameter, const char *t
             padding ? "1, 1x0 or 1:2x0:1 (before:after)" : "3 or 3x5",
             (long long)parameter->minimum, (long long)parameter->maximum);
     *value = parsed;
-    return STATUS_OK;
-}
-
-static enum status parse_word(const struct parameter *parameter, const char *text,
-                              struct value *value, struct error *error)
-{
-    int index;
-    TRY(error_prefix(error, words_parse(parameter->words, text, &index, error), "%s",
-                     parameter->name));
-    *value = (struct value){.first = index};
     return STATUS_OK;
 }
 
@@ -131,10 +121,14 @@ enum status parameter_parse(const struct parameter *parameter, const char *text,
                             struct value *value, struct error *error)
 {
     struct value number = {0};
-    enum status status;
+    int index = 0;
+    enum status status = STATUS_OK;
     switch (parameter->kind) {
     case PARAMETER_WORD:
-        return parse_word(parameter, text, value, error);
+        status = words_parse(parameter->words, text, &index, error);
+        error_prefix(error, status, "%s", parameter->name);
+        number.first = index;
+        break;
     case PARAMETER_EXTENT:
     case PARAMETER_STEP:
         return parse_extent(parameter, text, value, error);
@@ -144,8 +138,7 @@ enum status parameter_parse(const struct parameter *parameter, const char *text,
         if (strcmp(text, "same") != 0 && strcmp(text, "valid") != 0)
             return parse_extent(parameter, text, value, error);
         number.first = number.second = text[0] == 's' ? PADDING_SAME : PADDING_VALID;
-        *value = number;
-        return STATUS_OK;
+        break;
     case PARAMETER_INTEGER:
     default:
         status = parse_number(parameter, text, &number.first, error);

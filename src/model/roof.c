@@ -104,21 +104,11 @@ const char *roof_name(const struct roof *roof)
     return word_text(&roof->kind, roof_kind_name);
 }
 
-static double *value_of(struct roof *roof, enum roof_measure measure)
-{
-    double *const values[] = {
-        [ROOF_BANDWIDTH] = &roof->bandwidth,
-        [ROOF_COMPUTE] = &roof->performance,
-        [ROOF_TIME] = &roof->time,
-    };
-    return values[measure];
-}
-
 double roof_value(const struct roof *roof)
 {
-    struct roof copy = *roof;
     const struct roof_kind *kind = roof_kind_of(roof);
-    return kind ? *value_of(&copy, kind->measure) : NAN;
+    const double values[] = {roof->bandwidth, roof->performance, roof->time};
+    return kind ? values[kind->measure] : NAN;
 }
 
 double roof_per_cycle(const struct roof *roof)
@@ -138,7 +128,9 @@ void roof_set_samples(struct roof *roof, double work, double *seconds, int64_t s
     for (int64_t i = 0; i < samples; ++i)
         mean += seconds[i] / (double)samples;
     bool time = kind->measure == ROOF_TIME;
-    *value_of(roof, kind->measure) = time ? median / work : work / fastest;
+    *(time                            ? &roof->time
+      : kind->measure == ROOF_COMPUTE ? &roof->performance
+                                      : &roof->bandwidth) = time ? median / work : work / fastest;
     roof->median = time ? 1.0 : fastest / median;
     roof->mean = time ? mean / median : fastest / mean;
     roof->spread = (slowest - fastest) / median;
@@ -167,7 +159,7 @@ void roof_set_theory(struct roof *roof, double theory, double nominal_clock, dou
 /* -1: contradicted, 0: unknown, 1: confirmed. */
 static int evidence_of_bytes(const struct roof *roof, enum memory_level own)
 {
-    /* Beside a chain, which moves little, reads of others were up to 3.3 % of the bytes. */
+    /* A chain moves little: reads by other work were up to 3.3 % of its bytes. */
     const double wrong = 0.03, astray = 0.05,
                  more = roof_kind_of(roof)->pattern == PATTERN_CHASE ? 0.1 : wrong;
     int seen = 0;

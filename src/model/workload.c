@@ -15,8 +15,8 @@
  * second limit is below the errors of the next narrower format: sums of fp16 in fp16 1.5e-3,
  * factors of fp32 in tf32 2.5e-4 (tests/unit/test_verify.c). Products of fp8 inputs are multiples
  * of 2^-6 of the largest product. The 14-bit sums of tensor units of compute capability 9.0 are
- * exact below 256 times that, and libraries move them to fp32 sums in time. The remaining error is
- * the rounding of the result to fp16. */
+ * exact below 256 times the largest product, and libraries move them to fp32 sums in time. The
+ * remaining error is the rounding of the result to fp16. */
 const struct precision_info precision_info[PRECISION_COUNT] = {
     [PRECISION_FP64] = {"fp64", PRECISION_FP64, 8, 53, {1e-12, 1e-10}},
     [PRECISION_FP32] = {"fp32", PRECISION_FP32, 4, 24, {1e-4, 2e-4}},
@@ -76,6 +76,13 @@ int workload_parameter(const struct workload *workload, const char *name)
         if (strcmp(workload->parameters[i].name, name) == 0)
             return (int)i;
     return -1;
+}
+
+void workload_names(const struct workload *workload, const char **names, size_t at)
+{
+    for (size_t i = 0; i < workload->count; ++i)
+        names[at++] = workload->parameters[i].name;
+    names[at] = NULL;
 }
 
 /* Offset of a free text in `strings`. */
@@ -297,6 +304,19 @@ enum status config_check(const struct config *config, struct error *error)
     return STATUS_OK;
 }
 
+enum status config_check_multiples(const struct config *config, const char *one, const char *other,
+                                   struct error *error)
+{
+    const int64_t multiple = 16, first = config_value(config, one).first,
+                  second = config_value(config, other).first;
+    return first % multiple == 0 && second % multiple == 0
+               ? STATUS_OK
+               : error_set(error, STATUS_UNSUPPORTED,
+                           "fp8 needs %s and %s in multiples of %lld, not %s=%lld %s=%lld", one,
+                           other, (long long)multiple, one, (long long)first, other,
+                           (long long)second);
+}
+
 struct tolerance config_tolerance(const struct config *config)
 {
     const struct workload *workload = config->workload;
@@ -313,21 +333,26 @@ enum precision tensor_stored(const struct tensors *tensors, enum tensor tensor,
                                                                  : precision;
 }
 
+double config_tensor_bytes(const struct config *config)
+{
+    const struct tensors tensors = config->workload->tensors(config);
+    const enum precision precision = config_precision(config);
+    double bytes = 0.0;
+    for (int i = 0; i < TENSOR_COUNT; ++i)
+        bytes += (tensors.read[i] + tensors.written[i]) *
+                 (double)precision_info[tensor_stored(&tensors, (enum tensor)i, precision)].bytes;
+    return bytes;
+}
+
 struct cost config_cost(const struct config *config)
 {
     const struct workload *workload = config->workload;
     struct cost cost = workload->cost ? workload->cost(config) : (struct cost){NAN, NAN, NAN};
-    double bytes = 0.0;
-    if (!workload->tensors || cost.memory != 0.0)
-        return cost;
-    const struct tensors tensors = workload->tensors(config);
-    for (int i = 0; i < TENSOR_COUNT; ++i)
-        bytes +=
-            (tensors.read[i] + tensors.written[i]) *
-            (double)
-                precision_info[tensor_stored(&tensors, (enum tensor)i, config_precision(config))]
-                    .bytes;
-    return (struct cost){cost.flops, cost.bytes != 0.0 ? cost.bytes : bytes, bytes};
+    if (workload->tensors && cost.memory == 0.0)
+        cost.memory = config_tensor_bytes(config);
+    if (workload->tensors && cost.bytes == 0.0)
+        cost.bytes = cost.memory;
+    return cost;
 }
 
 struct value config_value(const struct config *config, const char *parameter)

@@ -80,12 +80,11 @@ struct workload {
     const char *without_tensors;
     /* Refuses configurations that cannot exist, see config_check. NULL: all can exist. */
     enum status (*check)(const struct config *config, struct error *error);
-    /* NULL: no model. Rows then have only counted FLOPs and bytes, and the queue begins with these
-     * rows, because their time is unknown. */
-    struct cost (*cost)(const struct config *config);       /* 0 in bytes, memory: by `tensors` */
+    /* If bytes or memory is 0, config_cost takes it from `tensors`. NULL: no model. Rows then have
+     * only counted FLOPs and bytes, and come first in the queue, because their time is unknown. */
+    struct cost (*cost)(const struct config *config);
     struct tensors (*tensors)(const struct config *config); /* NULL: a program */
-    /* Returns e: the values of the input are uniform in [-2^e, 2^e). NULL: e is 0 for all
-     * inputs. */
+    /* Returns e: values of the input are uniform in [-2^e, 2^e). NULL: e is 0 for all inputs. */
     int (*exponent)(const struct config *config, enum tensor tensor);
     /* Makes the expectation, which the caller owns also on failure. NULL: results are not verified,
      * and rows say so. */
@@ -107,9 +106,8 @@ struct config {
     const struct workload *workload;
     struct {
         int64_t first, second;
-    } values[WORKLOAD_PARAMETERS_MAX]; /* by the workload's parameter order */
-    /* Values of free texts, each at a fixed offset, with room for the `maximum` of the
-     * parameter. */
+    } values[WORKLOAD_PARAMETERS_MAX]; /* in the order of the workload's parameters */
+    /* values of free texts, each at a fixed offset, with room for `maximum` of the parameter */
     char strings[WORKLOAD_STRINGS];
 };
 struct value config_get(const struct config *config, size_t parameter);
@@ -140,21 +138,21 @@ void workload_hint(const char *const *others, bool (*filter)(const struct worklo
 
 /* Index of the parameter in workload->parameters, or -1. */
 int workload_parameter(const struct workload *workload, const char *name);
+/* Fills `names` from index `at` on with the parameters' names, and ends it with NULL. */
+void workload_names(const struct workload *workload, const char **names, size_t at);
 
 /* All parameters at their defaults. */
 struct config config_default(const struct workload *workload);
 
-/* Index of the parameter with this role, or -1. config_word: word that is the parameter's value, or
- * NULL. */
+/* Index of the parameter with this role, or -1. config_word: its value, a word, or NULL. */
 int workload_role(const struct workload *workload, enum parameter_role role);
 const char *config_word(const struct config *config, enum parameter_role role);
 bool config_replayed(const struct config *config); /* launch = graph */
 /* Whether caches are flushed before each iteration. For programs the axis `cache` decides. */
 bool config_cold(const struct config *config);
-/* The configuration with a hot cache, which has the same inputs, results and candidate
- * algorithms. */
+/* The configuration with a hot cache: inputs, results and candidate algorithms are the same. */
 struct config config_hot(const struct config *config);
-/* PRECISION_COUNT if the parameter is missing or "mixed": several precisions are possible. */
+/* PRECISION_COUNT: the parameter is missing, or is "mixed" (several precisions). */
 enum precision config_precision(const struct config *config);
 
 /* The elements of an input, equal on the device and in the reference. */
@@ -175,14 +173,20 @@ enum { CONFIG_HASH_TEXT = 33 };
 void config_hash(const struct config *config, char hash[CONFIG_HASH_TEXT]);
 void config_text_hash(const char *text, char hash[CONFIG_HASH_TEXT]);
 
-/* STATUS_UNSUPPORTED with the reason: the configuration cannot exist (no output pixels, groups that
- * do not divide the channels, ...). */
+/* STATUS_UNSUPPORTED with the reason: the configuration cannot exist, such as one without output
+ * pixels. */
 enum status config_check(const struct config *config, struct error *error);
+/* For `check`: refuses two parameters unless both are multiples of 16, which libraries need for
+ * fp8. */
+enum status config_check_multiples(const struct config *config, const char *one, const char *other,
+                                   struct error *error);
 /* Tolerance of the error of a tensor, in the 2-norm over all compared elements. The tolerance of
  * one element is ELEMENT_TOLERANCES times as large, relative to the larger of the element and the
  * root mean square of the tensor. */
 struct tolerance config_tolerance(const struct config *config);
 struct cost config_cost(const struct config *config); /* all NaN if the workload has no model */
+/* Bytes of `tensors` that are read plus those that are written. */
+double config_tensor_bytes(const struct config *config);
 
 /* True if the workload is a program; false without a workload. */
 bool config_is_program(const struct config *config);
@@ -194,7 +198,7 @@ bool config_axis_name(const struct config *config, size_t i, char name[WORKLOAD_
 
 /* The value of a parameter, which the workload must have. */
 struct value config_value(const struct config *config, const char *parameter);
-/* Sets the members of a workload's shape that its parameters name. */
+/* Sets the members of the workload's shape that its parameters name. */
 void config_shape(const struct config *config, void *shape);
 /* Defines NAME_from for a shape whose members are all parameters. */
 #define WORKLOAD_SHAPE(name)                                                                       \

@@ -115,7 +115,8 @@ struct conv2d conv2d_from(const struct config *config)
     return s;
 }
 
-struct conv2d conv2d_bare(const struct conv2d *s, enum conv2d_pass pass)
+/* The shape with another pass, and without bias and activation. */
+static struct conv2d bare_of(const struct conv2d *s, enum conv2d_pass pass)
 {
     struct conv2d bare = *s;
     bare.pass = pass;
@@ -140,7 +141,8 @@ int64_t conv2d_y_size(const struct conv2d *s)
     return s->batch * s->out_height * s->out_width * s->filters;
 }
 
-int64_t conv2d_filter_of(const struct conv2d *s, int64_t offset)
+/* The filter of an element of y. */
+static int64_t filter_of(const struct conv2d *s, int64_t offset)
 {
     return s->layout == LAYOUT_NHWC ? offset % s->filters
                                     : offset / (s->out_height * s->out_width) % s->filters;
@@ -151,14 +153,21 @@ bool conv2d_needs_y(const struct conv2d *s)
     return s->activation != ACTIVATION_NONE && conv2d_parts[s->pass].filter;
 }
 
+/* In double, because sizes that config_check refuses would overflow int64_t. */
+static double image_size(int64_t batch, int64_t height, int64_t width, int64_t channels)
+{
+    return (double)batch * (double)height * (double)width * (double)channels;
+}
+
 /* A backward pass that needs y starts from the y of a forward pass. */
 static struct tensors conv2d_tensors(const struct config *config)
 {
     const struct conv2d s = conv2d_from(config);
     const struct conv2d_parts parts = conv2d_parts[s.pass];
     const bool output = parts.forward || conv2d_needs_y(&s), gradients = parts.data && parts.filter;
-    const double x = (double)conv2d_x_size(&s), w = (double)conv2d_w_size(&s);
-    const double y = (double)conv2d_y_size(&s), b = s.bias ? (double)s.filters : 0;
+    const double x = image_size(s.batch, s.height, s.width, s.channels);
+    const double y = image_size(s.batch, s.out_height, s.out_width, s.filters);
+    const double w = (double)conv2d_w_size(&s), b = s.bias ? (double)s.filters : 0;
     return (struct tensors){
         .read = {[TENSOR_INPUT] = output || parts.filter ? x : 0,
                  [TENSOR_WEIGHT] = output || parts.data ? w : 0,
@@ -197,7 +206,9 @@ static int64_t touched(int64_t size, int64_t out, int64_t kernel, int64_t pad, i
     return count;
 }
 
-double conv2d_x_touched(const struct conv2d *s)
+/* Elements of x that the pass reads or writes: a 1x1 kernel with stride 2 reads a quarter of x, and
+ * backward-data writes all of it. */
+static double x_touched(const struct conv2d *s)
 {
     struct conv2d_parts parts = conv2d_parts[s->pass];
     double images = (double)s->batch * (double)s->channels;
@@ -247,20 +258,15 @@ static enum status layer_check(const struct conv2d *s, struct error *error)
 }
 
 /* Refuses 8-bit convolutions that no library offers. */
-static enum status low_check(const struct conv2d *s, struct error *error)
+static enum status low_check(const struct config *config, const struct conv2d *s,
+                             struct error *error)
 {
-    const int64_t multiple = 16;
     if (s->pass != CONV2D_FORWARD || conv2d_has_layer(s))
         return error_set(error, STATUS_UNSUPPORTED,
                          "fp8 needs pass=forward without bias and activation");
     if (s->layout == LAYOUT_NCHW || s->groups != 1)
         return error_set(error, STATUS_UNSUPPORTED, "fp8 needs layout=nhwc and groups=1");
-    if (s->channels % multiple || s->filters % multiple)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "fp8 needs channels and filters in multiples of %lld, not channels=%lld "
-                         "filters=%lld",
-                         (long long)multiple, (long long)s->channels, (long long)s->filters);
-    return STATUS_OK;
+    return config_check_multiples(config, "channels", "filters", error);
 }
 
 static enum status conv2d_check(const struct config *config, struct error *error)
@@ -273,7 +279,7 @@ static enum status conv2d_check(const struct config *config, struct error *error
     if (s.out_height < 1 || s.out_width < 1)
         return error_set(error, STATUS_UNSUPPORTED,
                          "the output has no pixels: the kernel is larger than the padded input");
-    enum status status = s.precision == PRECISION_FP8 ? low_check(&s, error) : STATUS_OK;
+    enum status status = s.precision == PRECISION_FP8 ? low_check(config, &s, error) : STATUS_OK;
     return status ? status : layer_check(&s, error);
 }
 
@@ -287,32 +293,23 @@ static double layer_flops(const struct conv2d *s, double w, double y)
            (parts.update ? 2.0 * (w + bias * (double)s->filters) : 0.0);
 }
 
-/* Multiplications with padding count, as is usual; a library may skip them. */
+/* Counts multiplications with padding, as is usual; a library may skip them. */
 static struct cost conv2d_cost(const struct config *config)
 {
-    struct conv2d s = conv2d_from(config);
-    struct conv2d_parts parts = conv2d_parts[s.pass];
-    double element = (double)precision_info[s.precision].bytes;
-    double x = (double)s.batch * (double)s.height * (double)s.width * (double)s.channels;
-    double w = (double)s.filters * (double)(s.kernel_height * s.kernel_width) *
-               ((double)s.channels / (double)s.groups);
-    double y = (double)s.batch * (double)s.out_height * (double)s.out_width * (double)s.filters;
-    double products = parts.forward + parts.data + parts.filter;
-    /* Numbers of tensors of each kind that are read or written. */
-    double xs = (parts.forward || parts.filter) + parts.data;
-    double ws = (parts.forward || parts.data) + parts.filter + parts.update;
-    double ys = (parts.forward || conv2d_needs_y(&s)) + (parts.data || parts.filter);
-    double bs = s.bias ? parts.forward + (parts.data && parts.filter) + parts.update : 0;
-    /* Only a forward pass has a result that is wider than the factors. */
-    double wider = (double)precision_result(s.precision)->bytes / element;
-    double beside = ws * w + ys * y * wider + bs * (double)s.filters;
-    /* Gradient and update need all weights. */
-    double unread = (parts.forward || parts.data) && !parts.update ? w - weights_met(&s) : 0.0;
+    const struct conv2d s = conv2d_from(config);
+    const struct conv2d_parts parts = conv2d_parts[s.pass];
+    const struct tensors tensors = conv2d_tensors(config);
+    const double element = (double)precision_info[s.precision].bytes;
+    const double bytes = config_tensor_bytes(config), w = (double)conv2d_w_size(&s);
+    const double y = image_size(s.batch, s.out_height, s.out_width, s.filters);
+    const double products = parts.forward + parts.data + parts.filter;
+    double unread = tensors.read[TENSOR_INPUT] + tensors.written[TENSOR_INPUT] - x_touched(&s);
+    if ((parts.forward || parts.data) && !parts.update) /* an update reads all weights */
+        unread += w - weights_met(&s);
     return (struct cost){
-        .flops = products * 2.0 * (double)s.batch * (double)s.out_height * (double)s.out_width * w +
-                 layer_flops(&s, w, y),
-        .bytes = (conv2d_x_touched(&s) + beside - unread) * element,
-        .memory = (xs * x + beside + (conv2d_needs_y(&s) ? y : 0.0)) * element,
+        .flops = products * 2.0 * y / (double)s.filters * w + layer_flops(&s, w, y),
+        .bytes = bytes - unread * element,
+        .memory = bytes + (conv2d_needs_y(&s) ? y : 0.0) * element, /* dz */
     };
 }
 
@@ -433,7 +430,7 @@ static double element_of(const struct conv2d *s, struct source first, struct sou
 /* A conv2d whose elements are compared. */
 struct compared {
     struct conv2d shape;
-    struct conv2d forward, data, filter; /* conv2d_bare of each convolution */
+    struct conv2d forward, data, filter; /* the layer's convolutions */
     double *slopes;                      /* slopes of all elements of y; NULL: dz is dy */
 };
 
@@ -443,11 +440,11 @@ static double y_element(const struct reference_inputs *in, int64_t offset)
     double z = element_of(&s->forward, (struct source){in->fill[TENSOR_INPUT], NULL},
                           (struct source){in->fill[TENSOR_WEIGHT], NULL}, offset);
     if (s->shape.bias)
-        z += input_value(in, TENSOR_BIAS, conv2d_filter_of(&s->shape, offset));
+        z += input_value(in, TENSOR_BIAS, filter_of(&s->shape, offset));
     return activation_value(s->shape.activation, z);
 }
 
-/* `other`: the tensor that the gradient multiplies with dz, x or w. */
+/* `other`: x or w, which the gradient multiplies with dz. */
 static double gradient_element(const struct reference_inputs *in, const struct conv2d *convolution,
                                enum tensor other, int64_t offset)
 {
@@ -490,8 +487,7 @@ static double updated_b(const struct reference_inputs *in, int64_t k)
     return input_value(in, TENSOR_BIAS, k) - CONV2D_LEARNING_RATE * db_element(in, k);
 }
 
-/* Sets *slopes, which the caller owns, to the activation's slope at each element of the device's y.
- */
+/* Sets *slopes, owned by the caller, to the slopes of the activation at the device's y. */
 static enum status slopes_read(const struct reference_request *request, const struct conv2d *s,
                                double **slopes, struct error *error)
 {
@@ -520,18 +516,18 @@ static enum status slopes_read(const struct reference_request *request, const st
     return status;
 }
 
-/* Gradients behind an activation depend on y. The reference takes the device's y, which is itself
- * compared: at values close to 0 the rounding of y decides whether a ReLU passes a gradient. These
- * passes need request->read. */
+/* Gradients of a layer with an activation depend on y. The reference reads the device's y (and
+ * compares it, too), because the rounding of a y close to 0 decides whether a ReLU passes a
+ * gradient. */
 static enum status conv2d_reference(const struct reference_request *request,
                                     struct expectation *expectation, struct error *error)
 {
     const struct conv2d s = conv2d_from(request->config);
     struct compared compared = {
         .shape = s,
-        .forward = conv2d_bare(&s, CONV2D_FORWARD),
-        .data = conv2d_bare(&s, CONV2D_BACKWARD_DATA),
-        .filter = conv2d_bare(&s, CONV2D_BACKWARD_FILTER),
+        .forward = bare_of(&s, CONV2D_FORWARD),
+        .data = bare_of(&s, CONV2D_BACKWARD_DATA),
+        .filter = bare_of(&s, CONV2D_BACKWARD_FILTER),
     };
     struct conv2d_parts parts = conv2d_parts[s.pass];
     double taps = (double)(s.kernel_height * s.kernel_width);

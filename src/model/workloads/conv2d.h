@@ -1,5 +1,4 @@
-/* conv2d: one convolution layer: forward, one or both of its backward passes, or a training step.
- */
+/* conv2d: a convolution layer: forward, one or both backward passes, or a training step. */
 #pragma once
 
 #include "model/workload.h"
@@ -25,7 +24,6 @@ enum conv2d_pass {
     CONV2D_TRAINING, /* forward, backward and update */
     CONV2D_PASSES
 };
-/* The parts of a pass. */
 struct conv2d_parts {
     bool forward, data, filter, update;
 };
@@ -33,7 +31,7 @@ extern const struct conv2d_parts conv2d_parts[CONV2D_PASSES];
 
 enum activation { ACTIVATION_NONE, ACTIVATION_RELU, ACTIVATION_SIGMOID, ACTIVATION_TANH };
 double activation_value(enum activation activation, double x);
-/* The derivative where the function's value is `y`. */
+/* The derivative at the place where the function's value is `y`. */
 double activation_slope(enum activation activation, double y);
 
 /* Whether the kernel of the convolution or a kernel after it applies bias and activation. AUTO: the
@@ -55,8 +53,8 @@ enum fusion { FUSION_AUTO, FUSION_FUSED, FUSION_SEPARATE };
  *             forward pass that is not timed
  *   training  forward, backward, and the update w' = w - CONV2D_LEARNING_RATE dw, b' likewise.
  *             dy is an input. w' is not written over w, so that each iteration does the same work
- * FLOPs: 2 for each multiply-add and for each updated element; 1 for each element of y for adding
- * the bias, for f, for f', and for db. */
+ * FLOPs: 2 for each multiply-add and each updated element. Addition of the bias, f, f' and db: 1
+ * each for every element of y. */
 struct conv2d {
     int64_t batch, height, width, channels, filters, kernel_height, kernel_width;
     int64_t stride_height, stride_width, dilation_height, dilation_width, groups;
@@ -77,25 +75,18 @@ struct conv2d conv2d_from(const struct config *config);
 int64_t conv2d_outputs_of(int64_t input, int64_t padding, int64_t extent, int64_t stride,
                           int64_t *before, int64_t *after);
 
-/* Returns the shape with another pass, and without bias and activation. */
-struct conv2d conv2d_bare(const struct conv2d *s, enum conv2d_pass pass);
-
-/* Number of elements of each tensor, and offset of one of them, in elements. `c` of conv2d_w_at
- * counts within the filter's group. */
+/* Number of elements of a tensor, and (conv2d_x_at and so on) the offset of an element. `c` of
+ * conv2d_w_at counts within the filter's group. */
 int64_t conv2d_x_size(const struct conv2d *s);
 int64_t conv2d_w_size(const struct conv2d *s);
 int64_t conv2d_y_size(const struct conv2d *s);
-int64_t conv2d_filter_of(const struct conv2d *s, int64_t offset); /* filter of an element of y */
-static inline bool conv2d_has_layer(const struct conv2d *s)       /* bias or activation */
+static inline bool conv2d_has_layer(const struct conv2d *s) /* bias or activation */
 {
     return s->bias || s->activation != ACTIVATION_NONE;
 }
 /* Whether the pass reads y, because its gradients contain the derivative of the activation. If so,
  * dz is a tensor of its own. */
 bool conv2d_needs_y(const struct conv2d *s);
-/* Elements of x that the pass reads or writes: a 1x1 kernel with stride 2 reads a quarter of x,
- * and backward-data writes all of it. */
-double conv2d_x_touched(const struct conv2d *s);
 static inline int64_t image_at(enum layout layout, int64_t height, int64_t width, int64_t channels,
                                int64_t n, int64_t h, int64_t w, int64_t c)
 {

@@ -44,29 +44,13 @@ bool linear_has_epilogue(const struct linear *layer)
                                          : layer->bias && layer->pass == LINEAR_BACKWARD_WEIGHTS;
 }
 
-double linear_activate(enum linear_activation activation, double x)
+static double activate(enum linear_activation activation, double x)
 {
     if (activation == LINEAR_RELU)
         return x > 0.0 ? x : 0.0;
     if (activation == LINEAR_GELU)
         return 0.5 * x * (1.0 + tanh(LINEAR_GELU_SCALE * (x + LINEAR_GELU_CUBIC * x * x * x)));
     return x;
-}
-
-/* cuBLASLt takes 8-bit rows in multiples of 16 elements. */
-static enum status low_check(const struct linear *s, struct error *error)
-{
-    const int64_t multiple = 16;
-    if (s->pass != LINEAR_FORWARD)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "fp8 needs pass=forward: backward passes would need transposed copies "
-                         "of the tensors");
-    if (s->inputs % multiple || s->outputs % multiple)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "fp8 needs inputs and outputs in multiples of %lld, not inputs=%lld "
-                         "outputs=%lld",
-                         (long long)multiple, (long long)s->inputs, (long long)s->outputs);
-    return STATUS_OK;
 }
 
 static enum status linear_check(const struct config *config, struct error *error)
@@ -81,7 +65,13 @@ static enum status linear_check(const struct config *config, struct error *error
                          "the pass has no bias and no activation: there is nothing to fuse");
     if (s.fast_sums && s.precision != PRECISION_FP8)
         return error_set(error, STATUS_UNSUPPORTED, "accumulation=fast needs precision=fp8");
-    return s.precision == PRECISION_FP8 ? low_check(&s, error) : STATUS_OK;
+    if (s.precision != PRECISION_FP8)
+        return STATUS_OK;
+    if (s.pass != LINEAR_FORWARD)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "fp8 needs pass=forward: backward passes would need transposed copies "
+                         "of the tensors");
+    return config_check_multiples(config, "inputs", "outputs", error);
 }
 
 static struct cost linear_cost(const struct config *config)
@@ -111,8 +101,8 @@ static struct tensors linear_tensors(const struct config *config)
     return passes[s.pass];
 }
 
-/* Weights are drawn from a range near 1 / sqrt(inputs), as networks are initialised: with far
- * larger sums a gelu equals a relu. e4m3 numbers below 2^-6 lose bits. */
+/* Weights are drawn from a range near 1 / sqrt(inputs), as networks are initialised. With larger
+ * weights a gelu would equal a relu. e4m3 numbers below 2^-6 lose bits. */
 static int linear_exponent(const struct config *config, enum tensor tensor)
 {
     struct linear s = linear_from(config);
@@ -133,7 +123,7 @@ static double output_element(const struct reference_inputs *in, int64_t offset)
     for (int64_t i = 0; i < s->inputs; ++i)
         sum += input_value(in, TENSOR_INPUT, row * s->inputs + i) *
                input_value(in, TENSOR_WEIGHT, column * s->inputs + i);
-    return linear_activate(s->activation, sum);
+    return activate(s->activation, sum);
 }
 
 static double data_element(const struct reference_inputs *in, int64_t offset)

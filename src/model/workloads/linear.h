@@ -7,7 +7,6 @@
 
 extern const struct workload linear_workload;
 
-/* Members of these enums are in the order of the parameters' words. */
 enum linear_pass { LINEAR_FORWARD, LINEAR_BACKWARD_DATA, LINEAR_BACKWARD_WEIGHTS };
 enum linear_activation { LINEAR_NONE, LINEAR_RELU, LINEAR_GELU, LINEAR_ACTIVATIONS };
 /* Whether the kernel of the product or a kernel after it applies bias and activation. */
@@ -21,8 +20,8 @@ enum linear_fusion { LINEAR_AUTO, LINEAR_FUSED, LINEAR_SEPARATE };
  * f is the identity in backward passes, because an activation's gradient is elementwise work. fp8
  * has only the forward pass: tensor units of compute capability 9.0 need 8-bit factors that are
  * contiguous along their sums. The bias has the result's precision. Cost: 2 FLOPs for each
- * multiply-add, 1 for each output's bias and 1 for its activation. Each tensor is read or written
- * once. */
+ * multiply-add, 1 for each bias that is added and 1 for each activation. Each tensor is read or
+ * written once. */
 struct linear {
     int64_t batch, inputs, outputs;
     bool bias;
@@ -30,14 +29,13 @@ struct linear {
     enum linear_fusion fusion;
     enum linear_pass pass;
     enum precision precision;
-    bool fast_sums; /* fp8: tensor units keep the sums, without partial sums in fp32 */
+    bool fast_sums; /* fp8: sums stay in tensor units, without partial sums in fp32 */
 };
 struct linear linear_from(const struct config *config);
 /* Whether the pass has a bias, the gradient of a bias, or an activation. */
 bool linear_has_epilogue(const struct linear *layer);
-/* gelu is the tanh form, which libraries fuse:
- * x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) (Hendrycks, Gimpel 2016). */
-double linear_activate(enum linear_activation activation, double x);
 
+/* gelu is the tanh form, which libraries fuse: x/2 (1 + tanh(SCALE (x + CUBIC x^3))) (Hendrycks,
+ * Gimpel 2016). */
 #define LINEAR_GELU_SCALE 0.797884560802865356 /* sqrt(2 / pi) */
 #define LINEAR_GELU_CUBIC 0.044715

@@ -9,10 +9,10 @@
 /* FLOPs of a unit in a step, without matrix products. Forward:
  *   lstm  4: c = f c + i g, h = o tanh(c)
  *   gru   6: n + r q, (1 - z) n + z h
- * Backward, for the gradients of the sums + those of the biases; d is the output's gradient:
- *   lstm  22 + 4; 22 = 5 for the gradient of c, 1 for the previous step's, 4 for each of four gates
- *   gru   17 + 4: d z and its addition for the previous step, d (1 - z) (1 - n n), d (h - n) z
- *         (1 - z), the gradient of n times q r (1 - r), and times r
+ * Backward, for gradients of sums + of biases, where d is the gradient of the output:
+ *   lstm  22 + 4: 5 for the gradient of c, 1 for the previous step's c, 4 for each of four gates
+ *   gru   17 + 4: d z, its addition to the previous step's d, d (1 - z) (1 - n n), d (h - n) z
+ *         (1 - z), and the gradient of n times q r (1 - r), and times r
  *   tanh  3 + 1: d (1 - h h)
  *   relu  0 + 1 */
 const struct lstm_cell lstm_cells[LSTM_KINDS] = {
@@ -133,33 +133,29 @@ int64_t lstm_w_size(const struct lstm *s)
 /* FLOPs for each unit and step, with the input width I, R outputs, G gates and a projection to P:
  *   forward   2 G (I + R) + 2 P in the products, bias included, plus forward_flops of the cell
  *   backward  twice the products, for the data and the weights, plus backward_flops of the cell,
- * and the addition of the later step's gradient to that of the output. Sigmoids, hyperbolic
- * tangents and maxima count no FLOPs. Backward also reads the values that the training forward pass
- * keeps: `kept` values of the cell, the output, and the input of a projection. */
+ * plus the addition of the later step's gradient to the output's Sigmoids, hyperbolic tangents and
+ * maxima count no FLOPs. Backward also reads the values that the training forward pass keeps:
+ * `kept` values of the cell, the output, the input of a projection. */
 static struct cost lstm_cost(const struct config *config)
 {
-    struct lstm s = lstm_from(config);
-    double element = (double)precision_info[s.precision].bytes;
-    double hidden = (double)s.hidden, output = (double)s.output, projection = (double)s.projection;
-    double directions = (double)s.directions, gates = s.cell->gates;
-    double x = (double)s.sequence * (double)s.batch * (double)s.features;
-    double y = (double)s.sequence * (double)s.batch * directions * output;
-    double cells = (double)s.sequence * (double)s.batch * directions * hidden;
-    bool forward = s.pass == LSTM_FORWARD;
-    double kept = (cells * (s.cell->kept + (s.projection > 0)) + y) * (double)s.layers;
-    double w = 0.0, flops = 0.0;
+    const struct lstm s = lstm_from(config);
+    const bool forward = s.pass == LSTM_FORWARD;
+    const double bytes = config_tensor_bytes(config), output = (double)s.output;
+    const double element = (double)precision_info[s.precision].bytes, y = (double)lstm_y_size(&s);
+    const double cells = y / output * (double)s.hidden;
+    const double kept = (cells * (s.cell->kept + (s.projection > 0)) + y) * (double)s.layers;
+    double flops = 0.0;
     for (int64_t layer = 0; layer < s.layers; ++layer) {
-        double width = layer == 0 ? (double)s.features : output * directions;
-        double products = 2.0 * gates * (width + output) + 2.0 * projection;
-        w += directions * hidden * (gates * (width + output) + s.cell->sums + projection);
+        double products = 2.0 * s.cell->gates * ((double)lstm_input_width(&s, layer) + output) +
+                          2.0 * (double)s.projection;
         flops += cells * (forward ? products : 2.0 * products);
-        flops +=
-            cells * (forward ? s.cell->forward_flops : s.cell->backward_flops + output / hidden);
+        flops += cells * (forward ? s.cell->forward_flops
+                                  : s.cell->backward_flops + output / (double)s.hidden);
     }
     return (struct cost){
         .flops = flops,
-        .bytes = (forward ? x + w + y : 2.0 * x + 2.0 * w + y + kept) * element,
-        .memory = (forward ? x + w + y : 2.0 * (x + w + y) + kept) * element,
+        .bytes = bytes + (forward ? 0.0 : kept - y) * element,
+        .memory = bytes + (forward ? 0.0 : kept) * element,
     };
 }
 
@@ -298,9 +294,8 @@ static void sample_offsets(const struct lstm *s, int64_t samples, int64_t width,
             *offsets++ = t * s->batch * width + i;
 }
 
-/* Reads the device's output. Its zeros show the units that a relu switched off: a sum that is just
- * below zero in fp64 and just above zero in the device's precision is no error. The caller owns
- * *seen. */
+/* Reads the device's output. Zeros show the units that a relu switched off: a sum just below zero
+ * in fp64 may be just above zero in the device's precision. The caller owns *seen. */
 static enum status output_read(const struct reference_request *request, const struct lstm *s,
                                int64_t samples, double **seen, struct error *error)
 {
@@ -360,8 +355,8 @@ static enum status weights_divide(const struct reference_request *request, const
     return STATUS_OK;
 }
 
-/* Compares y (forward), or dx and dw (backward), for as many samples as request->products allows:
- * an element depends on all earlier steps of its sample. */
+/* Computes y (forward), or dx and dw (backward), of whole samples, as many as request->products
+ * allows: an element depends on all earlier steps of its sample. */
 static enum status lstm_reference(const struct reference_request *request,
                                   struct expectation *expectation, struct error *error)
 {

@@ -33,13 +33,11 @@ bool matmul_by_columns(const struct matmul *shape)
 static enum status matmul_check(const struct config *config, struct error *error)
 {
     struct matmul s = matmul_from(config);
-    if (s.precision == PRECISION_FP8 && (s.n % MATMUL_LOW_MULTIPLE || s.k % MATMUL_LOW_MULTIPLE))
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "fp8 needs n and k in multiples of %d, not n=%lld k=%lld",
-                         MATMUL_LOW_MULTIPLE, (long long)s.n, (long long)s.k);
-    if (s.fast_sums && s.precision != PRECISION_FP8)
-        return error_set(error, STATUS_UNSUPPORTED, "accumulation=fast needs precision=fp8");
-    return STATUS_OK;
+    if (s.precision == PRECISION_FP8)
+        return config_check_multiples(config, "n", "k", error);
+    return s.fast_sums
+               ? error_set(error, STATUS_UNSUPPORTED, "accumulation=fast needs precision=fp8")
+               : STATUS_OK;
 }
 
 static struct cost matmul_cost(const struct config *config)

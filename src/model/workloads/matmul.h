@@ -15,6 +15,3 @@ struct matmul {
 };
 struct matmul matmul_from(const struct config *config);
 bool matmul_by_columns(const struct matmul *shape); /* w is [n][k] */
-
-/* Libraries take 8-bit factors with n and k in multiples of this. */
-enum { MATMUL_LOW_MULTIPLE = 16 };

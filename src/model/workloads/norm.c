@@ -48,28 +48,18 @@ static enum status norm_check(const struct config *config, struct error *error)
     return STATUS_OK;
 }
 
-/* Costs by operation and pass. */
-static const struct {
-    double flops;      /* FLOPs for each element */
-    double tensors;    /* arrays of the size of x that are read or written */
-    double parameters; /* arrays of the size of gamma */
-    double statistics; /* arrays of the size of m */
-} costs[2][3] = {
-    [NORM_BATCH] = {{2.0, 2.0, 2.0, 2.0}, {6.0, 2.0, 2.0, 2.0}, {8.0, 3.0, 3.0, 2.0}},
-    [NORM_LAYER] = {{7.0, 2.0, 2.0, 0.0}, {7.0, 2.0, 2.0, 2.0}, {13.0, 3.0, 3.0, 2.0}},
-};
-
 static struct cost norm_cost(const struct config *config)
 {
-    struct norm s = norm_from(config);
-    double elements = (double)s.rows * (double)s.columns;
-    double wide = (double)precision_info[norm_wide(s.precision)].bytes;
-    double bytes =
-        costs[s.operation][s.pass].tensors * elements * (double)precision_info[s.precision].bytes +
-        costs[s.operation][s.pass].parameters * (double)s.columns * wide +
-        costs[s.operation][s.pass].statistics * (double)norm_statistics(&s) * wide;
-    return (struct cost){
-        .flops = costs[s.operation][s.pass].flops * elements, .bytes = bytes, .memory = bytes};
+    /* FLOPs for each element, by operation and pass */
+    static const double flops[2][3] = {[NORM_BATCH] = {2, 6, 8}, [NORM_LAYER] = {7, 7, 13}};
+    const struct norm s = norm_from(config);
+    const double wide = (double)precision_info[norm_wide(s.precision)].bytes;
+    double bytes = config_tensor_bytes(config);
+    /* These passes also read m and r, which are not among the tensors. */
+    if (s.pass == NORM_BACKWARD || (s.pass == NORM_FORWARD && s.operation == NORM_BATCH))
+        bytes += 2.0 * (double)norm_statistics(&s) * wide;
+    return (struct cost){flops[s.operation][s.pass] * (double)s.rows * (double)s.columns, bytes,
+                         bytes};
 }
 
 static struct tensors norm_tensors(const struct config *config)
@@ -98,7 +88,7 @@ static struct tensors norm_tensors(const struct config *config)
 /* A norm whose elements are compared. */
 struct compared {
     struct norm norm;
-    int64_t count, apart;   /* number of values that share a mean, and their distance in elements */
+    int64_t count, apart;   /* values that share a mean: number, and distance in elements */
     double *mean, *inverse; /* m and r of all rows, for a layer norm's backward pass; else NULL */
 };
 
@@ -109,7 +99,7 @@ static double gradient_at(const struct reference_inputs *in, int64_t offset)
            input_value(in, TENSOR_WEIGHT, offset % s->norm.columns);
 }
 
-/* The offset of the first value that shares this mean. */
+/* The offset of the first value of this mean. */
 static int64_t first_of(const struct compared *s, int64_t statistic)
 {
     return s->norm.operation == NORM_BATCH ? statistic : statistic * s->norm.columns;
