@@ -33,10 +33,10 @@ struct countdown countdown_start(double seconds)
 
 bool countdown_over(struct countdown *countdown)
 {
-    const double most = 2; /* s; a longer gap between calls counts as this: load delays calls */
+    const double gap_max = 2; /* s */
     double now = clock_monotonic(), passed = now - countdown->last;
-    countdown->left -= fmin(passed, most);
-    countdown->missed += fmax(passed - most, 0);
+    countdown->left -= fmin(passed, gap_max);
+    countdown->missed += fmax(passed - gap_max, 0);
     countdown->last = now;
     return countdown->left <= 0;
 }

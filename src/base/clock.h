@@ -6,14 +6,13 @@
 
 double clock_monotonic(void); /* s; only differences have a meaning */
 double clock_epoch(void);     /* s since 1970-01-01T00:00:00Z */
-/* As clock_epoch, but NaN if the clock shows a time before 1970, because nobody has set it. */
-double clock_date(void);
+double clock_date(void);      /* as clock_epoch; NaN if the clock shows a time before 1970 */
 
-/* A timeout that pauses while the process is stopped, for example with its job (SIGSTOP, SIGCONT).
- * The caller calls countdown_over at least once a second; a longer gap counts as 2 s at most. */
+/* A timeout that pauses while the process is stopped, for example with its job (SIGSTOP, SIGCONT):
+ * a gap between calls of countdown_over counts as 2 s at most. Call it every second. */
 struct countdown {
     double left;   /* s until the timeout; INFINITY: none */
-    double missed; /* s, the part of longer gaps that did not count */
+    double missed; /* s by which gaps exceeded 2 s */
     double last;   /* s, clock_monotonic of the last call */
 };
 
@@ -23,7 +22,7 @@ bool countdown_over(struct countdown *countdown);
 /* Limit on a wait for other ranks or processes. */
 struct wait_limit {
     double seconds;                      /* s; 0: no limit */
-    double after_signal;                 /* s, once *signal is set; 0: no change */
+    double after_signal;                 /* s after *signal is set; 0: no new limit */
     const volatile sig_atomic_t *signal; /* may be NULL */
 };
 

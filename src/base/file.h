@@ -22,11 +22,11 @@ enum status folder_of_program(char *folder, size_t size, struct error *error);
  * not a regular file; STATUS_SYSTEM: cannot be opened. Both messages name the path. */
 enum status file_open(const char *path, FILE **stream, struct error *error);
 
-/* Whether a regular file begins with these bytes. Compares only as many bytes as the file has.
- * False for an empty or unreadable file. */
+/* Whether a regular file begins with these bytes. Compares at most 64 bytes, and at most as many as
+ * the file has. False for an empty or unreadable file. */
 bool file_begins(const char *path, const char *bytes, size_t length);
 
-/* Writes all bytes. False: failed, with the errno of write(). */
+/* Writes all bytes. False: write() failed and has set errno. */
 bool file_write(int fd, const char *data, size_t length);
 /* Appends the first `length` bytes of file `from` to file `to`. False: reading or writing
  * failed. */
@@ -46,8 +46,8 @@ bool owner_is_trusted(uid_t owner);
 enum { OWNER_TEXT = 64 };
 void owner_format(uid_t owner, char text[OWNER_TEXT]);
 
-/* Describes the process of this node that has locked the open file (flock) by number and user. The
- * text is "another job" if no process of this node has the lock. */
+/* Writes number and user of the process that has locked the open file (flock), or "another job" if
+ * no process of this node has. */
 enum { HOLDER_TEXT = 96 };
 void lock_holder(int fd, char text[HOLDER_TEXT]);
 

@@ -19,7 +19,7 @@ struct outlet {
     size_t lost; /* messages dropped since the last one that was written */
 };
 
-/* Writes to a descriptor that perhaps nobody reads, blocking or not. False: errno says why;
+/* Writes to a blocking or non-blocking descriptor that perhaps nobody reads. False: errno says why;
  * ETIMEDOUT after the limit. */
 static bool outlet_put(int descriptor, const char *text, size_t length,
                        const struct wait_limit *limit)
@@ -44,8 +44,7 @@ static bool outlet_put(int descriptor, const char *text, size_t length,
     return true;
 }
 
-/* Waits up to a second for a slow reader; after a dropped message up to 1 ms, until the reader
- * reads again. */
+/* Waits up to a second for a slow reader, but only 1 ms while messages are being dropped. */
 static ssize_t outlet_write(void *cookie, const char *text, size_t length)
 {
     struct outlet *outlet = cookie;
@@ -68,9 +67,9 @@ static int outlet_close(void *cookie)
     return 0;
 }
 
-/* Returns a stream on the descriptor of `stream` that never waits for a reader. Returns `stream`
- * itself if it is a regular file. */
-static FILE *never_waiting(FILE *stream)
+/* Returns a stream that writes by outlet_write to the descriptor of `stream`; `stream` itself if it
+ * is a regular file. */
+static FILE *outlet_open(FILE *stream)
 {
     struct stat about;
     struct outlet *outlet;
@@ -96,7 +95,7 @@ bool colour_wanted(int descriptor)
 
 struct log log_create(FILE *stream, enum log_level level, int rank)
 {
-    struct log log = {.stream = never_waiting(stream),
+    struct log log = {.stream = outlet_open(stream),
                       .level = level,
                       .terminal = isatty(fileno(stream)) == 1,
                       .colour = colour_wanted(fileno(stream)),

@@ -19,17 +19,16 @@ struct log {
     char hostname[64];
 };
 
-/* Colours for a terminal. */
 #define COLOUR_RED    "\033[31m"
 #define COLOUR_YELLOW "\033[33m"
 #define COLOUR_DIM    "\033[2m"
 #define COLOUR_END    "\033[0m"
-/* The descriptor is a terminal, and the variable NO_COLOR is unset or empty (no-color.org). */
+/* Whether the descriptor is a terminal, TERM is not "dumb", and NO_COLOR is unset or empty
+ * (no-color.org). */
 bool colour_wanted(int descriptor);
 
-/* Makes a log that never blocks the process: if nobody reads the pipe or terminal, messages are
- * dropped and counted. The log may have a new stream with the descriptor of `stream`: close
- * log.stream before `stream`. */
+/* Makes a log. If nobody reads its pipe or terminal, it waits for a second, then drops and counts
+ * messages. log.stream may be a new stream with the descriptor of `stream`: close it first. */
 struct log log_create(FILE *stream, enum log_level level, int rank);
 
 /* Prints "roofsweep: 2026-11-22T01:50:03Z node7 rank 3: TEXT" and a newline; rank 0 prints no rank.
@@ -40,7 +39,7 @@ void log_print(const struct log *log, enum log_level level, const char *format, 
 /* Prints the error that ends the program, also with --quiet. */
 void log_error(const struct log *log, const struct error *error);
 
-/* Collects standard output in memory and prints it at the end, so that output is complete or an
+/* Collects standard output in memory and prints it at the end, so that no part is printed before an
  * error. Order of calls: printout_open, writes to `stream`, printout_close. */
 struct printout {
     FILE *stream;

@@ -37,9 +37,9 @@ static bool name_make(const struct target *target, char name[TARGET_PATH])
 }
 
 /* Opens a new file in the target's folder and locks it, so that staged_file_sweep of other
- * processes leaves it alone. (Without locks on the file system it removes nothing.) Sets `name` to
- * the file's name, or to the name that a nameless file may get. Another process can remove the file
- * before it is locked: then the next try makes another file. */
+ * processes leaves it alone. (On a file system without locks staged_file_sweep removes nothing.)
+ * Sets `name` to the file's name, or to the name that a nameless file may get. If another process
+ * removes the file before it is locked, makes another one. */
 static int open_aside(const struct target *target, mode_t mode, bool nameless,
                       char name[TARGET_PATH])
 {
@@ -109,7 +109,7 @@ void staged_file_sweep(const char *output)
 
 enum status staged_file_open(struct staged_file *file, const char *output, struct error *error)
 {
-    /* An untrusted link: staged_file_publish reports it. */
+    /* staged_file_publish reports a link that is not trusted. */
     if (target_open(output, true, &file->target, error))
         TRY(target_open(output, false, &file->target, error));
     block_signals(&file->signals);
@@ -256,7 +256,7 @@ enum status staged_file_try(const char *output, struct error *error)
     }
     block_signals(&before); /* until the name is gone */
     enum status status = publish_to(file.fd, &trial, trial.path, published, error);
-    if (status == STATUS_OK) /* the second time it replaces a file */
+    if (status == STATUS_OK) /* now the file exists and is replaced */
         status = publish_to(file.fd, &trial, trial.path, NULL, error);
     if (unlink(trial.path) != 0 && status == STATUS_OK)
         status = error_set(error, STATUS_SYSTEM, "cannot remove a file from its folder: %s",

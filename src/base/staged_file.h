@@ -1,10 +1,10 @@
-/* A file that is written without its final name and published at once: under its final name it is
- * complete and durable, or absent. The file lies in the folder of its output.
+/* A file that is published as a copy: under its final name the copy is complete and durable, or
+ * absent. The file itself lies in the folder of its output.
  *
  * The file has a temporary name only while a library opens it by name, and during the rename that
- * replaces another file. The name is random, and creating it fails if it exists, so it is never
- * another user's file. Signals are blocked while the file has the name, so only SIGKILL leaves it
- * behind; staged_file_sweep then removes it. */
+ * replaces another file. The name is random, and the file is created only if the name is free, so
+ * it is never another user's file. Signals are blocked while the file has the name, so only SIGKILL
+ * leaves it behind; staged_file_sweep then removes it. */
 #pragma once
 
 #include <signal.h>

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the rank of the interval's lower end among `count` sorted values, which is also the rank
- * of its upper end from the top: the largest with P(X < rank) <= 0.025, X binomial of `count` and
- * 1/2. 0: there is no interval. Sums exponentials of logarithms, because 2^-count underflows. */
+/* Returns the largest rank with P(X < rank) <= 0.025, where X is binomial (`count`, 1/2). The
+ * interval goes from the rank-th smallest to the rank-th largest of `count` values. 0: there is no
+ * interval. Sums exponentials of logarithms, because 2^-count underflows. */
 static size_t median_rank(size_t count)
 {
     const double most = 0.025; /* probability on either side */

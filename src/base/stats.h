@@ -35,10 +35,10 @@ enum status stats_rounds(const double *values, size_t count, struct stats *stats
  * stopping rule's `<= stop` is then false. */
 double stats_uncertainty(const struct stats *stats);
 
-/* Sets *two if the values have two modes that differ. They have if a cut of the sorted values
- * leaves at least a tenth of the values on each side, and less than a tenth of the variance within
- * the sides. The medians of the sides must also differ by more than 2 % of the lower one, because
- * the steps of a timer can make smaller differences. Fewer than STATS_MODES_LEAST values never have
- * two modes. count >= 1. STATUS_SYSTEM: no memory. */
+/* Sets *two to whether the values have two modes: a cut of the sorted values leaves at least a
+ * tenth of the values on each side, and less than a tenth of the variance within the sides. The
+ * medians of the sides must also differ by more than 2 % of the lower one, because the steps of a
+ * timer can make smaller differences. Fewer than STATS_MODES_LEAST values never have two modes.
+ * count >= 1. STATUS_SYSTEM: no memory. */
 enum { STATS_MODES_LEAST = 20 };
 enum status stats_two_modes(const double *values, size_t count, bool *two, struct error *error);

@@ -1,5 +1,5 @@
 /* The file to which the path of an output leads. The folder of the file stays open, so that nobody
- * can redirect the path by replacing a folder by a link. */
+ * can redirect the path by replacing a folder with a link. */
 #pragma once
 
 #include <stdbool.h>

@@ -45,7 +45,7 @@ static size_t distance(const char *a, const char *b)
     return rows[strlen(a) % 3][width];
 }
 
-/* Words of other programs and papers, each with the word for it here. */
+/* Words of other programs and papers, each followed by roofsweep's word. */
 static const char *const synonyms[] = {
     "rnn",         "lstm",   "gru",         "lstm",      "gemm",         "matmul",   "fc",
     "linear",      "dtype",  "precision",   "data_type", "precision",    "float",    "fp32",
@@ -241,7 +241,7 @@ void utf8_print(FILE *stream, const char *format, ...)
         fputs("(no memory for this line)\n", stream);
         return;
     }
-    /* Only newlines of the format stay, at its beginning and at its end. */
+    /* Keeps the newlines at the beginning and the end of the format. */
     size_t whole = strlen(format), front = strspn(format, "\n"), after = 0;
     while (after < whole && format[whole - 1 - after] == '\n')
         ++after;

@@ -23,9 +23,8 @@ void words_hint(const char *const *words, const char *text, char hint[WORDS_HINT
 enum status words_parse(const char *const *words, const char *text, int *index,
                         struct error *error);
 
-/* Copies the item that starts at *text, the rest of a list, without the blanks around the item.
- * Moves *text to the separator after the item, or to the final NUL. STATUS_USAGE: the item is
- * empty, or too long. */
+/* *text is the rest of a list. Copies its first item, without outer blanks. Moves *text to the
+ * separator after the item, or to the final NUL. STATUS_USAGE: the item is empty or too long. */
 enum { WORDS_ITEM = 80 };
 enum status words_next(const char **text, const char *separators, char item[WORDS_ITEM],
                        struct error *error);

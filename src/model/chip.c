@@ -10,16 +10,14 @@
  * Vector units: CUDA C++ Programming Guide, "Arithmetic Instructions".
  *
  * Tensor units, dense, with sums of 32 bits: architecture whitepapers, checked against the quoted
- * peaks of products (tests/unit/test_chip.c). Chips of one capability differ where the vendor
- * halves the rate of some products. Products with a stated rate have rows of their own; the rates
- * of other products are unknown:
+ * peaks of products (tests/unit/test_chip.c). The vendor halves the rate of some products of a
+ * capability. Products with a stated rate have rows of their own, from these sources:
  *   7.5   Turing whitepaper, tables of RTX 2080 Ti and Quadro RTX 6000; T4 datasheet
  *   8.6   GA102 whitepaper, tables of RTX 3090 and RTX A6000; A40 and A10 datasheets
  *   8.9   Ada whitepaper, table of RTX 4090; datasheets of L4, L40, L40S; RTX 6000 Ada datasheet
  *   12.0  RTX Blackwell whitepaper, table of RTX 5090; RTX PRO 6000 Blackwell datasheet
  * Nobody has run roofsweep on these chips, nor on chips with fp4: the figures are the vendor's
- * alone. The rate of fp4 is that of block-scaled products: HGX B200 datasheet, dense; 12.0 as
- * above.
+ * alone. fp4 rates are dense rates of block-scaled products. Source for 10.0: HGX B200 datasheet.
  *
  * Shared memory: 32 banks of 4 bytes per clock (Programming Guide); L1 has the same rate. Turing
  * has half of both (GA102 whitepaper, which announces the doubling). L2 reads: A100 whitepaper,
@@ -102,8 +100,8 @@ static const struct chip unknown = {
     NULL,
 };
 
-/* True if the name contains the pattern's words as whole words; after a "*" the last word may
- * continue. */
+/* Whether the name contains the pattern's words as whole words. If the pattern ends with "*", the
+ * last word may be longer. */
 static bool name_has(const char *name, const char *pattern)
 {
     size_t length = strcspn(pattern, "*");

@@ -6,9 +6,9 @@
 
 struct chip {
     const char *architecture; /* "Hopper" */
-    int capability;           /* 10 major + minor */
+    int capability;           /* 10 * major + minor */
     double l1_bytes;          /* byte per SM, including shared memory */
-    double onchip_read;       /* byte per clock and SM, of L1 and of shared memory */
+    double onchip_read;       /* byte per clock and SM: reads of L1 or of shared memory */
     double l2_read;           /* byte per clock of the whole chip; NaN: unknown */
     /* Fused multiply-adds per clock and SM, by precision; 0: no units, NaN: unknown. */
     double vector[PRECISION_COUNT], tensor[PRECISION_COUNT];

@@ -23,7 +23,7 @@ struct device {
     int64_t multiprocessors;     /* SMs, or cores */
     int64_t processors;          /* hardware threads of the host; GPU: missing */
     double quota; /* processors that a cgroup grants to the ranks of the host; missing: no limit */
-    int64_t multiprocessor_threads;     /* most resident threads of an SM; CPU: missing */
+    int64_t multiprocessor_threads;     /* threads that fit on an SM at a time; CPU: missing */
     double memory;                      /* byte */
     double cache[LEVEL_COUNT];          /* byte, capacity on the whole device; dram: missing */
     double clock_max, memory_clock_max; /* s-1 */
@@ -55,7 +55,7 @@ struct device {
     double theory_vector[PRECISION_COUNT], theory_tensor[PRECISION_COUNT];
 
     int64_t roof_count;
-    struct roof roofs[ROOFS_MAX]; /* the first roof_count */
+    struct roof roofs[ROOFS_MAX]; /* [roof_count] */
 };
 
 extern const struct field device_fields[];
@@ -63,14 +63,13 @@ extern const struct field device_fields[];
 void device_init(struct device *device);
 /* False if the rank could not open the device: there is no UUID. */
 bool device_is_open(const struct device *device);
-/* True if some health is known. */
 bool device_has_health(const struct device *device);
 /* Compares kind, host and UUID, also between jobs. False without a UUID. */
 bool device_same(const struct device *a, const struct device *b);
 enum { DEVICE_IDENTITY = 256 };
 /* Returns `text`, which equals that of another open device exactly if they are device_same. */
 const char *device_identity(const struct device *device, char text[DEVICE_IDENTITY]);
-/* Replaces the roof of the same kind and condition. */
+/* Adds a roof, or replaces the roof of the same kind and condition. */
 void device_add_roof(struct device *device, const struct roof *roof);
 /* Orders roofs by condition, alone first, then as in roof_kinds. */
 void device_order_roofs(struct device *device);
@@ -79,8 +78,8 @@ void device_sustain_roof(struct device *device, const struct roof *roof);
 /* First sets the verdict of each roof that is slower than a farther memory level to
  * ROOF_CONTRADICTED. Then sets each peak to the highest usable roof of the level, or of the
  * precision and unit, under any condition, because no row may exceed a peak. CPU ranks share memory
- * during rows, so for them bandwidths measured together come first. The launch overhead is the roof
- * `launch gap`, preferably measured alone. */
+ * during rows, so only their bandwidths measured together count, if there are any. The launch
+ * overhead is the roof `launch gap`, preferably measured alone. */
 void device_set_peaks(struct device *device);
 
 /* byte s-1: roof of a level for traffic of which the fraction `written` is written. The time per
@@ -88,9 +87,9 @@ void device_set_peaks(struct device *device);
  * of all mixes it is that of the nearest one. If the fraction is unknown or no mix was measured,
  * the result is the level's best roof; NaN without a roof. */
 double device_mix_bandwidth(const struct device *device, int level, double written);
-/* J of a byte or of a FLOP, without the constant power. The energy of a byte is interpolated as the
- * bandwidth is; if the fraction is unknown, it is that of a byte read. The energy of a FLOP is the
- * least among the roofs. NaN without roofs. */
+/* J of a byte or of a FLOP, without the constant power. The energy of a byte is interpolated
+ * between mixes like its time; if the fraction is unknown, the byte counts as read. The energy of a
+ * FLOP is the least among the roofs. NaN without roofs. */
 double device_byte_energy(const struct device *device, int level, double written);
 double device_flop_energy(const struct device *device, int64_t unit, enum precision precision);
 /* W, the least of several measurements; NaN: not measured. */

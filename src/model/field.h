@@ -1,6 +1,6 @@
-/* Field tables. A const table describes the members of a struct. From it follow the JSON form
- * (protocol, journal), the NetCDF variables, and the output of --list variables. A new quantity is
- * a member and a row of the table.
+/* Field tables. A const table describes the members of a struct: their form in JSON (protocol,
+ * journal), their NetCDF variables, and the output of --list variables. A new quantity needs a
+ * member and a row of the table.
  *
  * A missing value is NaN, FIELD_MISSING for integers, "" for text. JSON omits missing values;
  * NetCDF has the fill value. Missing is never 0. */
@@ -21,10 +21,9 @@
 #define FIELD_MISSING OUTCOME_MISSING
 
 enum field_type {
-    FIELD_TEXT,    /* char[size], NUL-terminated */
-    FIELD_INTEGER, /* int64_t */
-    /* fields_check checks the types from here to FIELD_TIME_PARTS. */
-    FIELD_DOUBLE,     /* double */
+    FIELD_TEXT,       /* char[size], NUL-terminated */
+    FIELD_INTEGER,    /* int64_t */
+    FIELD_DOUBLE,     /* double; from here to FIELD_TIME_PARTS the members are numbers */
     FIELD_LEVELS,     /* double[LEVEL_COUNT]; in JSON an object by level */
     FIELD_PRECISIONS, /* double[PRECISION_COUNT]; in JSON an object by precision */
     FIELD_HEALTH,     /* double[HEALTH_COUNT]; in JSON an object by name */
@@ -34,8 +33,8 @@ enum field_type {
     FIELD_FLAG,       /* int64_t, index into flags */
     FIELD_OUTCOME,    /* struct outcome with the words `flags`; in JSON and NetCDF a text */
     FIELD_WORD,       /* struct word, in JSON and NetCDF a text */
-    FIELD_SAMPLES,    /* double[] as long as the longest row's samples; only in NetCDF */
-    FIELD_ROUNDS      /* double[ROUNDS_MAX]; only in NetCDF */
+    FIELD_SAMPLES,    /* double[] as long as the most samples of a row, only in NetCDF */
+    FIELD_ROUNDS      /* double[ROUNDS_MAX], only in NetCDF */
 };
 
 /* Health of a device as its driver reports it, with the names in the file. */
@@ -112,13 +111,12 @@ enum time_part {
     TIME_DEPENDENCY, /* wait for the instruction before, or for shared memory */
     TIME_INSTRUCTION_FETCH,
     TIME_OTHER,
-    /* kernels whose activities were not counted (counters = causes); on CPUs threads that ran below
-     * their roofs */
+    /* kernels without counted activities (counters = causes counts them); on CPUs threads that ran
+     * below their roofs */
     TIME_INSIDE_KERNELS,
-    /* CPUs */
-    TIME_IDLE_THREADS,  /* threads that had nothing to do */
-    TIME_OFF_PROCESSOR, /* threads that waited for a core */
-    TIME_AT_ROOF,       /* time of the work at its nearest roof */
+    TIME_IDLE_THREADS,  /* CPUs: threads that had nothing to do */
+    TIME_OFF_PROCESSOR, /* CPUs: threads that waited for a core */
+    TIME_AT_ROOF,       /* CPUs: time that the work needs at its nearest roof */
     TIME_PART_COUNT
 };
 extern const char *const time_part_name[TIME_PART_COUNT];
@@ -155,24 +153,22 @@ struct field {
     const char *name; /* name in JSON; NetCDF adds the table's prefix */
     enum field_type type;
     size_t offset, size;
-    const char
-        *units; /* udunits; "1" for counts, flags and text. fields_check has limits for each */
+    const char *units;     /* udunits, which fields_check knows; "1" for counts, flags and text */
     const char *long_name; /* must be understood without the name */
     const char *comment;   /* additional explanation; NULL: none */
     enum field_origin origin;
     enum field_presence presence;
-    /* NULL-terminated, without spaces. FIELD_FLAG: meanings. FIELD_INTEGER: names of the bits from
-     * the lowest on; NULL: no bit mask. */
+    /* NULL-terminated, without spaces. FIELD_FLAG, FIELD_OUTCOME: meanings. FIELD_INTEGER: names of
+     * the bits from the lowest on; NULL: no bit mask. */
     const char *const *flags;
     bool flags_known;   /* FIELD_FLAG: never missing, or a word means "missing" */
     word_of *words;     /* FIELD_WORD */
     double least, most; /* limits, narrower than those of the unit; 0: those of the unit */
-    bool beyond_row;    /* this time may exceed the wall_time of the row */
+    bool beyond_row;    /* the time may exceed the wall_time of its row */
 };
 
-/* s: longest time, thirty years, and shortest time of an iteration. */
-#define FIELD_SECONDS_MAX   1e9
-#define FIELD_ITERATION_MIN 1e-9
+#define FIELD_SECONDS_MAX   1e9  /* s, thirty years */
+#define FIELD_ITERATION_MIN 1e-9 /* s */
 /* Least value of a measured rate (byte s-1 or s-1). A rate of 0 would make times infinite. */
 #define FIELD_RATE .least = 1
 

@@ -13,9 +13,9 @@
 #define FILL_FUNCTION static inline
 #endif
 
-/* Roles of a workload's tensors. In a backward pass TENSOR_OUTPUT is an input, the gradient of the
- * output, and a result is the gradient of the tensor with its role. Tensors ..._UPDATED are results
- * of a training step. Append new roles, because input values depend on the number of the role. */
+/* Roles of a workload's tensors. In a backward pass the input TENSOR_OUTPUT is the gradient of the
+ * output, and each result is the gradient of the forward tensor of that role. Tensors ..._UPDATED
+ * are results of a training step. Append new roles: input values depend on a role's number. */
 enum tensor {
     TENSOR_INPUT,
     TENSOR_WEIGHT,

@@ -68,7 +68,6 @@ struct kernel {
 };
 extern const char *const kernel_limit_name[]; /* "threads", "registers", ..., NULL */
 
-/* Compares name, grid, block and resources. */
 bool kernel_same(const struct kernel *a, const struct kernel *b);
 
 struct launch {

@@ -32,7 +32,7 @@ size_t link_size(const struct link *link, int i)
         {1 << 28, 1 << 20, 1},                            /* NCCL and copies: pairs */
         {1 << 30, 1 << 28, 1 << 24, 1 << 20, 1 << 16, 1}, /* all members */
         {1 << 24, 1 << 20, 1},                            /* MPI: pairs */
-        {1 << 24, 1 << 20, 1 << 16, 1}};
+        {1 << 24, 1 << 20, 1 << 16, 1}};                  /* all members */
     const bool copy = link->operation == LINK_COPY;
     const bool mpi = !copy && link->nccl == FIELD_MISSING;
     const bool all = !copy && link->to_rank == FIELD_MISSING;

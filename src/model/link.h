@@ -1,5 +1,5 @@
-/* A link roof: rate at which devices exchange data of one size: two of a node, all of a node, those
- * of two nodes, or all of a job. */
+/* A link roof: the rate at which devices exchange data of one size. The devices are two of a node,
+ * all of a node, all of two nodes, or all of a job. */
 #pragma once
 
 #include "model/field.h"
@@ -16,21 +16,21 @@ enum link_operation {
 extern const char *const link_operation_name[]; /* by enum link_operation, NULL-terminated */
 
 enum {
-    LINK_DEVICES = 8, /* limit for copies in a node */
+    LINK_DEVICES = 8, /* largest number of devices of a node between which data is copied */
     LINK_ROUNDS = 63, /* largest number of partners of a node */
-    LINK_SIZES = 6,   /* most sizes of an operation */
-    LINK_PAIR = 3,    /* sizes of a copy, and of two nodes */
+    LINK_SIZES = 6,   /* largest number of sizes of an operation */
+    LINK_PAIR = 3,    /* number of sizes between two devices or two nodes */
     LINK_SAMPLES = 5,
     LINK_ID = 257 /* id of NCCL's communicator, in hexadecimal */
 };
 
-/* A request for links. Without members: copies between the devices. With members and without id:
- * makes an id. With both: exchanges with each peer, then operations of all members. */
+/* A request for links. Without `members` it measures copies between `devices`. With `members` but
+ * no `id` it makes an id. With `id` it measures exchanges with peers, then operations of all. */
 struct link_order {
     char devices[4096]; /* UUIDs, separated by commas; "": all that the process sees */
-    int members, place; /* of NCCL's communicator */
+    int members, place; /* size of NCCL's communicator, and number of this process in it */
     char id[LINK_ID];
-    char peers[8 * LINK_ROUNDS + 1]; /* place of the peer in each round, commas between; -1: none */
+    char peers[8 * LINK_ROUNDS + 1]; /* `place` of the peer in each round, "3,-1,1"; -1: none */
 };
 
 struct link {
@@ -38,7 +38,7 @@ struct link {
     char from[48], to[48]; /* UUIDs of a copy's devices; "" for other operations */
     int64_t devices;       /* number of devices that take part */
     int64_t nodes;         /* number of nodes that take part; missing: 1 */
-    int64_t to_rank;       /* between two nodes: a rank of the other one; else missing */
+    int64_t to_rank;       /* a rank of the second of two nodes; else missing */
     int64_t peer_access;   /* copy: 1 direct, 0 through the host */
     int64_t nccl;          /* version, 22803 is 2.28.3; missing: a copy, or MPI */
     double bytes;          /* size of a copy, or of the result on each device */

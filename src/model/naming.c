@@ -7,9 +7,9 @@
 
 /* Configurations that share workload and title. */
 struct group {
-    char *title;         /* owned; chosen label, and name in its list */
+    char *title;         /* owned; label, and name in the label's list */
     struct config first; /* first configuration that was added */
-    /* By parameter (of a program: by axis of `first`): true if its values differ. */
+    /* by parameter, or by axis of a program: whether the values differ */
     bool varies[WORKLOAD_PARAMETERS_MAX];
 };
 
@@ -43,8 +43,8 @@ void naming_destroy(struct naming *naming)
     free(naming);
 }
 
-/* Returns the label that names the row, and its length: the first that a person chose. A section
- * without a label is labelled with its workload's name. */
+/* Returns the first label that a person chose, and its length. (A section without a label has its
+ * workload's name as label.) */
 static const char *label_choose(const char *label, const struct workload *workload, size_t *length)
 {
     const char *first = label;
@@ -75,8 +75,8 @@ static char *title_make(const char *label, const char *listed, const struct work
     return strndup(label, length);
 }
 
-/* Sets the name of axis `i` of the first configuration and its text in `config`. The axes of a
- * program determine all its parameters. False beyond the last axis. */
+/* Sets the name of axis `i` of `first`, and its value in `config`. Axes are the parameters, or the
+ * axes of a program. False beyond the last axis. */
 static bool axis_text(const struct config *first, size_t i, const struct config *config,
                       char name[WORKLOAD_STRING], char text[WORKLOAD_VALUE_TEXT])
 {

@@ -29,8 +29,7 @@ extern const char *const counted_word[]; /* ends with NULL */
 void outcome_set(struct outcome *outcome, int64_t code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Copies `whole` without the part of the reason after the first ';', which is advice that is equal
- * for all rows. */
+/* Copies `whole`, but cuts the reason at the first ';': the rest is advice, equal for all rows. */
 void outcome_set_brief(struct outcome *outcome, const struct outcome *whole);
 
 /* Writes the text form; "" if the outcome is missing. */

@@ -11,7 +11,7 @@
 enum parameter_kind {
     PARAMETER_INTEGER, /* value.first */
     PARAMETER_EXTENT,  /* "3" or "3x5": value.first rows, value.second columns */
-    PARAMETER_STEP,    /* as an extent, but files have a second variable only if it differs */
+    PARAMETER_STEP,    /* an extent, but files omit columns that always equal rows */
     PARAMETER_PADDING, /* "same", "valid", "1", "1x0" or "1:2x0:1" with pixels before and after */
     PARAMETER_WORD,    /* value.first is the index into words */
     PARAMETER_TEXT     /* value.text: free text, UTF-8 without control characters and tabs */
@@ -32,8 +32,7 @@ static inline int64_t padding_after(int64_t sides)
     return sides >> 32;
 }
 
-/* Roles of parameters that several workloads have and that code outside of the workload's file
- * reads. */
+/* Roles of parameters that code outside of the workload's file reads. */
 enum parameter_role {
     ROLE_NONE,
     ROLE_CACHE,          /* words: workload_caches */
@@ -85,8 +84,7 @@ enum status parameter_parse(const struct parameter *parameter, const char *text,
 void parameter_format(const struct parameter *parameter, struct value value,
                       char text[WORKLOAD_VALUE_TEXT]);
 
-/* Macros for rows of parameter tables, for rows that several workloads have, and for the table in
- * struct workload. */
+/* Macros for parameter tables. */
 #define WORKLOAD_ROW(...)                                                                          \
     {                                                                                              \
         __VA_ARGS__                                                                                \
@@ -118,7 +116,7 @@ void parameter_format(const struct parameter *parameter, struct value value,
                    "cold: caches flushed before each iteration")
 #define WORKLOAD_PRECISION(help)                                                                   \
     WORKLOAD_WORDS("precision", workload_precisions, "fp32", ROLE_PRECISION, help, INTO(precision))
-/* For workloads with 8-bit products in libraries. */
+/* For workloads whose libraries have 8-bit products. */
 #define WORKLOAD_PRECISION_LOW(help)                                                               \
     WORKLOAD_WORDS("precision", workload_precisions_low, "fp32", ROLE_PRECISION, help,             \
                    INTO(precision))
@@ -130,14 +128,13 @@ void parameter_format(const struct parameter *parameter, struct value value,
 #define WORKLOAD_ALGORITHM(words)                                                                  \
     WORKLOAD_WORDS("algorithm", words, "auto", ROLE_ALGORITHM,                                     \
                    "the library's; auto: fastest as measured", INTO(algorithm))
-/* Behind the help of a row: the member of the workload's struct SHAPE, or members NAME_height and
- * NAME_width, which are neighbours. */
+/* These macros follow the help of a row and name the member of SHAPE, the workload's struct.
+ * INTO_BOTH names two neighbours, NAME_height and NAME_width. */
 #define INTO(name)            offsetof(SHAPE, name), sizeof(((SHAPE *)0)->name)
 #define INTO_BOTH(name)       offsetof(SHAPE, name##_height), 2 * sizeof(int64_t)
 #define WORKLOAD_TABLE(array) array, sizeof(array) / sizeof *(array)
-/* NULL-terminated */
-extern const char *const workload_precisions[],
-    *const workload_precisions_low[],
-        *const workload_caches[], *const workload_launches[],
-                                      *const workload_no_yes[], *const workload_directions[],
-                                                                    *const workload_accumulations[];
+/* Words, each list NULL-terminated. */
+extern const char *const workload_precisions[];
+extern const char *const workload_precisions_low[];
+extern const char *const workload_caches[], *const workload_launches[], *const workload_no_yes[];
+extern const char *const workload_directions[], *const workload_accumulations[];

@@ -64,7 +64,7 @@ struct key {
     const char *const *words;
     size_t stride;
     bool brief;                /* omitted if 0 or false; INTEGER: also if 1 */
-    const char *required_text; /* value that a missing key must have; NULL: the key has a default */
+    const char *required_text; /* what an error asks for; NULL: a missing key has its default */
 };
 
 static const char *word_at(const struct key *key, int64_t i)
@@ -284,8 +284,7 @@ static char *line_dump(json_t *object)
     return line;
 }
 
-/* Replaces each byte that is not printable by '?': the error quotes a line, which may hold
- * anything, and a terminal shows it. */
+/* Replaces unprintable bytes with '?': the error quotes a line, which may have any bytes. */
 static void error_clean(struct error *error)
 {
     for (char *c = error->text; *c; ++c)

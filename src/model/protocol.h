@@ -35,8 +35,8 @@
  * - release: frees the memory of the roofs.
  * - links: needs a process that has opened no device for rows. Without `devices` it measures all
  *   devices that the process sees. Without "members" the worker copies between them. With "members"
- * but no "id" it makes an id of NCCL. Each member then gets this id, exchanges with its peer of
- * each round, and takes part in the operations of all members.
+ *   but no "id" it makes an id of NCCL. Each member then gets this id, exchanges with its peer of
+ *   each round, and takes part in the operations of all members.
  * - measure: measures one row. With "count_later" a timed and traced row may wait, so that the
  *   counters of several rows are read together; the reply is then "timed". A row does not wait if
  *   there is nothing to count, or if the device counts rows one by one.
@@ -78,10 +78,9 @@ enum { WARMUP_MAX = 1000000, ITERATIONS_MAX = 1000000, REPEAT_MAX = 50, COUNT_TO
 
 struct measure_settings {
     int warmup;
-    int iterations; /* timed samples, each of one or more iterations; 0: adaptive rule below */
-    double stop;    /* fraction: half the 95 % confidence interval of the median, over the median; 0
-                       with a fixed number of samples */
-    double min_time, max_time; /* s, limits of the adaptive rule; 0 without it */
+    int iterations;            /* timed samples, each of one or more iterations; 0: adaptive rule */
+    double stop;               /* adaptive rule: largest stats_uncertainty; 0 without the rule */
+    double min_time, max_time; /* s, limits of the adaptive rule; 0 without the rule */
     bool by_kind;              /* use the adaptive rule of the device's kind, if it has one */
     int repeat;                /* number of placements of the buffers to time, at least 1 */
     enum counters_choice counters;
@@ -116,7 +115,7 @@ enum request_op {
 
 struct request {
     enum request_op op;
-    int64_t index;                 /* describe, with measure.counters */
+    int64_t index;                 /* describe: number of the device */
     struct roof_request peaks;     /* tune: levels and precisions; roof: only `energy` */
     bool prove;                    /* tune: check FLOPs and bytes by hardware counters */
     int kind;                      /* roof: index into roof_kinds */
@@ -127,7 +126,7 @@ struct request {
     bool keep_busy;         /* roof: continue the work until the next request */
     struct link_order link; /* links */
     struct config config;   /* measure; canonical text in JSON */
-    struct measure_settings measure;
+    struct measure_settings measure; /* measure; describe: only `counters` */
     uint64_t seed;
     struct algorithm algorithm; /* measure: result of an earlier search; unknown: search */
     bool count_later;           /* measure: the row may wait for REQUEST_COUNT */
@@ -138,8 +137,7 @@ struct request {
     double timeout;    /* s, limit on all runs; 0: none */
 };
 
-/* The request that a JSON object without further keys means: measure_default, all roofs, with
- * proofs. */
+/* A request without optional keys: measure_default, all roofs, with proofs. */
 struct request request_default(enum request_op op);
 
 /* One line without its newline; the caller frees it. NULL: no memory. */
@@ -179,8 +177,8 @@ struct reply {
     struct record record; /* owned: reply_clear */
     char *record_text;    /* JSON of `record` as the worker printed it; owned: reply_clear */
     char configuration[WORKLOAD_TEXT]; /* timed: canonical text */
-    enum status status;                /* status of REPLY_ERROR */
-    struct error error;
+    enum status status;                /* error */
+    struct error error;                /* error */
 };
 
 /* One line without its newline; the caller frees it. NULL: no memory. */

@@ -22,8 +22,7 @@ enum quantity {
     QUANTITY_TENSOR_FP16,
     QUANTITY_TENSOR_BF16,
     QUANTITY_TENSOR_FP8,
-    QUANTITY_TENSOR_FP4, /* of instructions for fp4 only; instructions for fp8 or fp4 count as fp8
-                          */
+    QUANTITY_TENSOR_FP4, /* without instructions that take fp8 or fp4, which count as fp8 */
     QUANTITY_TENSOR_INT8,
     /* Bytes. L2: between SMs and L2, without traffic between the halves of L2. L1: global, local,
      * texture and surface accesses, without shared memory and bulk copies into shared memory. */
@@ -36,7 +35,7 @@ enum quantity {
     /* One quantity for each enum activity. Stalls are in cycles of threads, dram in bytes, l2 in
      * sectors, multiprocessors in cycles. */
     QUANTITY_ACTIVITY,
-    /* Peaks of dram, l2 and multiprocessors per second, at the clocks during counting. */
+    /* Peaks of dram, l2 and multiprocessors, per second at the clocks during counting. */
     QUANTITY_PEAK_DRAM = QUANTITY_ACTIVITY + ACTIVITY_COUNT,
     QUANTITY_PEAK_L2,
     QUANTITY_PEAK_MULTIPROCESSORS,
@@ -63,8 +62,8 @@ void quantity_activities(const double sums[QUANTITY_COUNT], double launches, dou
  * counted. */
 double quantity_flops(const double values[QUANTITY_COUNT]);
 
-/* Sets of tensor quantities, as bits. Each quantity costs about a pass of the counters, and a
- * kernel mostly needs only one. */
+/* Sets of tensor quantities, as bits. Each quantity costs about one pass of the counters, and most
+ * kernels need one quantity. */
 static inline unsigned quantity_tensor(enum quantity quantity) /* 0 for other quantities */
 {
     return quantity >= QUANTITY_TENSOR_FP64 && quantity <= QUANTITY_TENSOR_INT8

@@ -327,7 +327,7 @@ void record_end_part(struct record *record, enum wall_part part, double seconds)
 {
     for (int i = 0; i < PART_COUNT; ++i)
         seconds -= isnan(record->wall_time_part[i]) ? 0 : record->wall_time_part[i];
-    record_add_part(record, part, fmax(seconds, 0)); /* rounded sums may exceed the limit */
+    record_add_part(record, part, fmax(seconds, 0)); /* rounding can leave less than 0 */
 }
 
 void record_format_parts(const struct record *record, char *text, size_t size)
@@ -418,7 +418,7 @@ char *record_complete(const char *text, const struct record *record, const char 
     return complete;
 }
 
-/* Replaces an array by one with room for the elements of `array`, of `size` bytes each. */
+/* Replaces *items with room for all elements of `array`, of `size` bytes each. */
 static enum status make_room(struct json_text array, const char *things, size_t most, size_t size,
                              void **items, size_t *count, struct error *error)
 {
@@ -500,8 +500,7 @@ enum status record_decode(struct json_text object, struct record *record, struct
     return STATUS_OK;
 }
 
-/* STATUS_SYSTEM if `value` exceeds `most`, the value of `limit`, by more than the relative `slack`.
- */
+/* STATUS_SYSTEM: `value` exceeds `most`, which `limit` names, by more than the relative `slack`. */
 static enum status check_limit(const char *name, double value, double slack, const char *limit,
                                double most, struct error *error)
 {
@@ -511,8 +510,7 @@ static enum status check_limit(const char *name, double value, double slack, con
                : STATUS_OK;
 }
 
-/* Relative: of clocks in short iterations. */
-static const double resolution = 1e-3;
+static const double resolution = 1e-3; /* relative error of clocks in short iterations */
 
 /* No part of a row's time is longer than the whole. */
 static enum status check_wall(const struct record *record, struct error *error)
@@ -541,8 +539,8 @@ static enum status check_measured(const struct record *record, struct error *err
                  {"time_median", record->time_median},
                  {"time_median_high", record->time_median_high},
                  {"time_max", record->time_max}},
-      *below = NULL;              /* last time that is known, in increasing order */
-    const double rounding = 1e-9; /* relative, of sums */
+      *below = NULL;              /* the known time before; no time is shorter than it */
+    const double rounding = 1e-9; /* relative rounding error of sums */
     if (isnan(record->time_median))
         return error_set(error, STATUS_SYSTEM, "a measured record without 'time_median'");
     for (size_t i = 0; i < sizeof times / sizeof *times; ++i) {

@@ -1,5 +1,5 @@
-/* The record of one configuration on one device: the product of a sweep. Plain structs in SI units.
- * Their field tables (field.h) define both JSON and NetCDF variables. */
+/* The record of one configuration on one device: the product of a sweep. Plain structs in SI units
+ * with field tables (field.h). */
 #pragma once
 
 #include <stdint.h>
@@ -10,21 +10,20 @@
 #include "model/roof.h"
 #include "model/workload.h"
 
-/* The algorithm that a search found for a configuration, with the results of the search. With it
- * the configuration can run again without a search. A worker that receives an algorithm checks that
- * its kernels are still the same. The members of the search are missing without one. The search
- * times algorithms in turn in one process, so its times can be compared with each other, but not
- * with time_median. */
+/* The algorithm that a search found for a configuration, with the results of the search. A worker
+ * that receives an algorithm needs no search, and checks that its kernels are still the same. The
+ * members of the search are missing without one. The search times algorithms in turn in one
+ * process, so its times can be compared with each other, but not with time_median. */
 #define ALGORITHM_MEMBERS                                                                          \
     char algorithm[128]; /* name in the library; "": none */                                       \
     /* identity: hash of the kernels' names; hash of names, grids and blocks; "": unknown */       \
     char algorithm_id[17], algorithm_launches[17];                                                 \
     char refused_algorithms[256]; /* algorithms with wrong results, separated by "; " */           \
-    /* algorithm_searched: the row's own search found it; "": there was no choice; "run": the      \
-     * search of an equal device */                                                                \
+    /* algorithm_searched: from the row's own search; "run": from the search of an equal device;   \
+     * "": there was no choice */                                                                  \
     char algorithm_origin[48];                                                                     \
     int64_t search_candidates; /* timed algorithms that differ in kernels or launches */           \
-    double search_time;        /* s; brief time of the fastest algorithm */                        \
+    double search_time;        /* s; median time of the algorithm in the search */                 \
     double search_noise;       /* share of search_time; smaller gains keep the library's choice */ \
     char heuristic_algorithm[128], heuristic_id[17]; /* first choice of the library */             \
     double heuristic_time;                           /* s */                                       \
@@ -36,7 +35,7 @@ struct algorithm {
 
 enum record_status { RECORD_MEASURED, RECORD_SKIPPED, RECORD_FAILED };
 
-/* Limits of a decoded record. No iteration of a workload has nearly as many distinct kernels. */
+/* Limits of a decoded record. Iterations of workloads have far fewer distinct kernels. */
 enum { RECORD_SAMPLES_MAX = 1000, RECORD_KERNELS_MAX = 4096, ROUNDS_MAX = 30 };
 
 struct record {
@@ -50,10 +49,8 @@ struct record {
                              spaces */
     char device_key[128]; /* struct device.key of the measuring device */
     /* outcome */
-    int64_t status; /* enum record_status */
-    /* reason why the row is skipped or failed; or why a measured row is not verified or has no
-     * kernels */
-    char error[2048];
+    int64_t status;   /* enum record_status */
+    char error[2048]; /* why the row is skipped or failed, or lacks verification or kernels */
     int64_t attempts;
     int64_t round;                     /* round of the sweep, 2 or more; missing: the first */
     double start_time;                 /* s since 1970-01-01T00:00:00Z */
@@ -71,21 +68,20 @@ struct record {
     char math[32];    /* library's math mode, e.g. tensor-op */
     int64_t unit;     /* enum unit whose peak is the compute roof */
     double workspace; /* byte */
-    /* only in records of versions with layout = auto: the faster layout, and s of the other one */
+    /* only in records of versions with layout = auto: the faster layout, and time of the other */
     char layout_chosen[16];
-    double layout_other_time;
+    double layout_other_time;            /* s */
     char program_hash[CONFIG_HASH_TEXT]; /* hash of the files in a program's command */
     /* timing run */
     double time_median, time_mean, time_min, time_max; /* s, one iteration */
-    double time_median_low,
-        time_median_high; /* s, confidence interval of the median, see struct stats */
-    int64_t bimodal;      /* 1: two modes, see stats_two_modes; missing: too few samples */
+    double time_median_low, time_median_high; /* s, confidence interval, see struct stats */
+    int64_t bimodal; /* 1: two modes, see stats_two_modes; missing: too few samples */
     /* s, time of one iteration in a CUDA graph of several iterations; missing for cold caches */
     double graph_time;
-    /* time of one iteration in s, medians over loops in which a caller enqueues iterations and then
-     * waits for the device: host_time until the loop is enqueued, caller_time until the device has
-     * finished. caller_uncertainty is that of stats_uncertainty. */
-    double host_time, caller_time, caller_uncertainty;
+    /* s of one iteration, medians over loops in which a caller enqueues iterations and then waits
+     * for the device: until the loop is enqueued (host_time), or the device done (caller_time) */
+    double host_time, caller_time;
+    double caller_uncertainty; /* stats_uncertainty of caller_time */
     /* time of test kernels with the idle profiler in the process, over their time without it;
      * missing: the profiler was not in the process during timing */
     double profiler_ratio;
@@ -122,9 +118,8 @@ struct record {
     double temperature;            /* K */
     int64_t throttle_reasons;      /* NVML's bit mask */
     double sm_clock_free;          /* s-1, while the device is awake and nearly idle */
-    /* CPUs, in the timing loop: share of the cores' time in which threads ran; share in which
-     * threads waited for a core; load average of the host in the last minute; involuntary context
-     * switches. */
+    /* CPUs, in the timing loop: shares of the cores' time in which threads ran or waited for a
+     * core, load average of the host in the last minute, involuntary context switches */
     double threads_running, threads_waiting, host_load;
     int64_t involuntary_switches;
     char other_processes[256]; /* names of processes that used the device; "none"; "": unknown */
@@ -136,11 +131,10 @@ struct record {
     /* verification */
     double verify_error;     /* ||out - ref|| / ||ref|| over the compared elements */
     double verify_tolerance; /* largest verify_error of a result that is not wrong */
-    /* error of the worst element, over the larger of that element and the root mean square of
-     * all */
+    /* error of the worst element, over the larger of the element and the root mean square of all */
     double verify_element_error, verify_element_tolerance;
-    /* For an inaccurate result: its error, the error of one rounding, and the fastest accurate
-     * algorithm if other algorithms were tried. "": accurate, or not compared. */
+    /* of an inaccurate result: its error, the error of one rounding, and the fastest accurate
+     * algorithm if others were tried; "": accurate, or not compared */
     char accuracy[512];
     int64_t verify_elements; /* elements compared; missing without a comparison */
     /* device_ops.hash, hexadecimal; "varies": results of iterations or rounds differ in bits */
@@ -151,8 +145,8 @@ struct record {
     size_t sample_count;
     struct kernel *kernels;
     size_t kernel_count;
-    /* Not part of the record: an algorithm of an earlier search, which the caller offers to the
-     * function that prepares the row, and then sets to NULL. Not owned; NULL: none. */
+    /* Not part of the record: an algorithm of an earlier search for the function that prepares the
+     * row; the caller then sets it to NULL. Not owned; NULL: none. */
     const struct algorithm *offer;
 };
 
@@ -161,8 +155,8 @@ extern const char algorithm_searched[];
 /* Sets all members to missing. */
 void algorithm_init(struct algorithm *algorithm);
 bool algorithm_is_known(const struct algorithm *algorithm);
-/* Sets *algorithm to the algorithm of a measured row, if a search for this or for an earlier row
- * found it. False for other rows, for which all members become missing. */
+/* Sets *algorithm to the algorithm of a measured row that comes from a search. False for other
+ * rows: all members become missing. */
 bool algorithm_of_record(const struct record *record, struct algorithm *algorithm);
 /* An object with the members that are known. STATUS_SYSTEM: see fields_decode and fields_check. */
 json_t *algorithm_encode(const struct algorithm *algorithm);
@@ -179,7 +173,7 @@ void record_init(struct record *record);
 void record_clear(struct record *record);
 /* Sets the configuration with its text, hash and modelled cost. */
 void record_set_config(struct record *record, const struct config *config);
-/* Replaces the kernels of the record by a copy of `kernels`. STATUS_SYSTEM: no memory. */
+/* Replaces the record's kernels with a copy of `kernels`. STATUS_SYSTEM: no memory. */
 enum status record_set_kernels(struct record *record, const struct kernel *kernels, size_t count,
                                struct error *error);
 /* Sets counted FLOPs (by unit and precision) and bytes (by level) of one iteration, and their sums.
@@ -187,7 +181,7 @@ enum status record_set_kernels(struct record *record, const struct kernel *kerne
 void record_set_quantities(struct record *record, const double values[QUANTITY_COUNT]);
 /* Adds seconds to a part of the wall time. */
 void record_add_part(struct record *record, enum wall_part part, double seconds);
-/* Adds `seconds` less the sum of all parts to `part`. */
+/* Adds to `part` the rest of `seconds` after the sum of all parts. */
 void record_end_part(struct record *record, enum wall_part part, double seconds);
 /* Writes the wall time and its known parts: "; 0.31 s, prepare 0.1, timing 0.21". */
 void record_format_parts(const struct record *record, char *text, size_t size);
@@ -196,7 +190,7 @@ json_t *record_encode(const struct record *record);
 /* The JSON as text. The caller frees it; NULL: no memory. */
 char *record_print(const struct record *record);
 /* Appends device_key, job_id, attempts, round and label of `record` to the JSON text that a worker
- * printed, and `listed`, for `roofsweep-post watch`, unless it is NULL. When the text is parsed,
+ * printed; also `listed`, unless NULL, for `roofsweep-post watch`. When the text is parsed,
  * appended members replace the worker's. The caller frees the result; NULL: no memory. */
 char *record_complete(const char *text, const struct record *record, const char *listed);
 /* Decodes into an initialised record, and clears it on failure. Requires a status; accepts unknown

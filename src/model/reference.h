@@ -21,8 +21,8 @@ struct reference_request {
     const struct config *config;
     uint64_t seed;   /* determines the inputs, and which elements are compared */
     double products; /* approximate limit on multiply-adds */
-    /* limits on the number of compared elements, independent of their cost; a result with fewer
-     * than `least` elements is compared whole */
+    /* limits on the number of compared elements, whatever they cost; a result with fewer than
+     * `least` elements is compared whole */
     int64_t least, most;
     reference_loop *loop;
     /* Reads elements that the device computed from these inputs, for references that start from the
@@ -75,8 +75,7 @@ void slice_compare(const struct slice *slice, const double *values, enum precisi
 struct expectation {
     struct slice slices[TENSOR_COUNT];
     size_t count;
-    /* number of samples of the batch that the reference computed, see device_ops.run; 0: all */
-    int64_t samples;
+    int64_t samples; /* samples of the batch that the reference has, see device_ops.run; 0: all */
 };
 void expectation_clear(struct expectation *expectation); /* frees the slices */
 
@@ -85,8 +84,8 @@ void expectation_clear(struct expectation *expectation); /* frees the slices */
 enum status expectation_add(struct expectation *expectation, enum tensor tensor, int64_t count,
                             struct slice **slice, struct error *error);
 
-/* Selects `count` of the `size` places from `begin` on: a random one in each of `count` equal
- * stretches, and always both ends. */
+/* Selects `count` of the `size` places from `begin` on: both ends, and a random place in each of
+ * `count` equal stretches. */
 void places_spread(int64_t *places, int64_t count, int64_t begin, int64_t size, uint64_t seed);
 
 /* Input of the function that computes an element: shape of the workload, and tensors by role. */
@@ -111,7 +110,7 @@ struct elements {
 };
 
 /* The reference for a result of independent elements. Computes as many elements as the request
- * allows: a random one in each of as many equal stretches of the tensor, and always both ends. */
+ * allows, at the places of places_spread. */
 enum status reference_elements(const struct reference_request *request, const void *shape,
                                const struct elements *elements, struct expectation *expectation,
                                struct error *error);

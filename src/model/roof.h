@@ -37,14 +37,14 @@ struct roof {
     double performance; /* s-1 */
     double time;        /* s */
     double median;      /* median of the samples over the value */
-    double mean;        /* rate over all samples together (or mean of a time), over the value */
+    double mean;        /* rate over all samples (or mean of a time), over the value */
     double spread;      /* (slowest - fastest) / median of the sample times */
     int64_t samples;
     double start_time; /* s since 1970-01-01T00:00:00Z */
     /* comparison with theory; missing without a theory */
     double nominal_fraction; /* value / theory at the nominal clock */
-    /* rate over all samples together, over theory at their mean clock. (The clock falls under load,
-     * so the best sample may have had another clock.) */
+    /* rate over all samples, over theory at their mean clock. (The clock falls under load, so the
+     * best sample may have had another clock.) */
     double clock_fraction;
     /* conditions during the samples */
     double sm_clock;     /* s-1, by the device's counters */
@@ -57,9 +57,8 @@ struct roof {
     double sustained_clock; /* s-1, over these windows */
     double sustained_power; /* W, over these windows */
     double settling_time;   /* s, from the start of the load to the end of the last window */
-    /* 1: the clock settled, because it is not limited, limited by power, or constant; 0: it did not
-     * within the time limit */
-    int64_t settled;
+    int64_t
+        settled; /* 1: the clock is not limited, limited by power, or constant; 0: none of them */
     /* byte, for the read roofs of a GPU's l2 (if requested) and of a CPU's l3: largest set that is
      * read at nearly the roof's rate */
     double working_set;
@@ -69,8 +68,7 @@ struct roof {
     double energy_power;   /* W, total power draw */
     double constant_power; /* W, of the device at full clock, with one thread that waits */
     double rest_power;     /* W, of the device awake and idle */
-    /* counted over expected work, in a separate run with hardware counters; missing without
-     * counters */
+    /* counted over expected work, in a separate run; missing without hardware counters */
     double flops_ratio;
     double bytes_ratio[LEVEL_COUNT]; /* counted bytes at the level over the bytes of the kernel */
     int64_t verdict;                 /* enum roof_verdict */
@@ -106,19 +104,19 @@ void roof_sustain(struct roof *roof, const struct roof *sustained);
 void roof_set_theory(struct roof *roof, double theory, double nominal_clock, double clock);
 
 /* Sets the verdict from fractions and ratios. Tolerances: 1 % above theory, because the clock is
- * uncertain; bytes at the roof's level within 3 % (latency: -3 % to +10 %), and at most 5 % of them
- * at farther levels; of the bytes of shared memory at most 5 % at any level; FLOPs -1 % to +5 %. */
+ * uncertain; bytes at the roof's level within 3 % (latency: -3 % to +10 %), and at farther levels
+ * at most 5 % of these bytes (shared memory: at any level); FLOPs -1 % to +5 %. */
 void roof_judge(struct roof *roof);
 
 /* STATUS_SYSTEM, with the name of the field: the roof has no kind, no condition, a value without a
  * verdict, or a number that nobody can have measured. */
 enum status roof_check(const struct roof *roof, struct error *error);
 
-/* Mean time of a sample over that of the best sample, minus 1. 0 for times, whose value is a
- * median, and for transfers, whose bus devices share. Beyond ROOF_DISTURBED other work disturbed
- * the samples, probably also the best one. */
+/* Mean time of a sample over the time of the best sample, minus 1. 0 for times, whose value is a
+ * median, and for transfers, because devices share the bus. Beyond ROOF_DISTURBED other work
+ * disturbed the samples, probably also the best one. */
 #define ROOF_DISTURBED 0.2
 double roof_disturbance(const struct roof *roof);
 
-/* True unless missing, above theory or contradicted. */
+/* False: the value is missing, above theory or contradicted. */
 bool roof_usable(const struct roof *roof);

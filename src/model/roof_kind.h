@@ -115,8 +115,8 @@ enum memory_pattern {
 
 enum unit { UNIT_VECTOR, UNIT_TENSOR };
 
-/* Roofs and conditions that a manifest requests. A device measures those that it has; a single
- * device of a node measures only alone. */
+/* Roofs and conditions that a manifest requests. A device measures the requested roofs that it has.
+ * The only device of a node measures no roofs together. */
 struct roof_request {
     bool memory[LEVEL_COUNT]; /* l1 includes shared memory */
     bool compute[PRECISION_COUNT];
@@ -130,7 +130,7 @@ struct roof_request {
 struct roof_kind {
     const char *name; /* unique, at most 31 bytes, e.g. "dram triad" */
     enum roof_measure measure;
-    enum memory_level level;     /* memory level; LEVEL_COUNT: none, or shared memory */
+    enum memory_level level;     /* LEVEL_COUNT: none, or shared memory */
     enum memory_pattern pattern; /* if there is a level */
     enum precision precision;    /* ROOF_COMPUTE, with `unit` */
     enum unit unit;

@@ -17,8 +17,8 @@ static double roof_of(const struct roofline_work *work, const struct roofline_ro
     return fmin(fmin(roofs->peak, bandwidth_roof), work->flops / overhead);
 }
 
-/* The longer time is the run time; the shorter is scaled by AI : M. Without FLOPs or without bytes
- * one time is 0, whatever the balance. */
+/* The longer time is the run time; AI : M scales the shorter one. Without FLOPs or without bytes
+ * one time is 0, whatever M is. */
 static void split_time(double time, struct roofline *r)
 {
     bool one_sided = r->intensity == 0 || isinf(r->intensity);

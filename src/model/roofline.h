@@ -9,9 +9,9 @@
  *   overhead time = n * L
  * The bound is overhead if F / P and B / W are both below n * L, which makes the overhead roof the
  * lowest of the three; else it is the longer of compute and bandwidth time. The paper compares
- * compute and bandwidth time with n * L instead. Its T is the sum of kernel times, which may be
- * below n * L. Here T is elapsed time with gaps, which cannot be. If a quantity is missing (NaN),
- * only values that depend on it are missing. */
+ * compute and bandwidth time with n * L instead: there T is the sum of kernel times, which may be
+ * below n * L. Here T is elapsed time with gaps, which is never below. If a quantity is missing
+ * (NaN), only values that depend on it are missing. */
 #pragma once
 
 struct roofline_work {
@@ -39,8 +39,7 @@ struct roofline {
     enum roofline_bound bound;
 };
 
-extern const char
-    *const roofline_bound_name[]; /* "compute", "bandwidth", "overhead", "unknown", NULL */
+extern const char *const roofline_bound_name[]; /* by enum roofline_bound, NULL-terminated */
 
 struct roofline roofline_evaluate(const struct roofline_work *work,
                                   const struct roofline_roofs *roofs);

@@ -41,8 +41,7 @@ double attention_scale(const struct attention *s)
 static double pairs(const struct attention *s)
 {
     double queries = (double)s->sequence, keys = (double)s->keys;
-    double growing =
-        fmin(queries, keys); /* queries that see one key more than the previous query */
+    double growing = fmin(queries, keys); /* queries that see one more key than the query before */
     if (!s->causal)
         return queries * keys;
     return growing * (growing + 1.0) / 2.0 + (queries - growing) * keys;
@@ -88,7 +87,7 @@ static double score(const struct reference_inputs *in, int64_t query, int64_t ke
     return sum * attention_scale(s);
 }
 
-/* One pass over the keys: a new largest score scales down the sums so far. */
+/* Makes one pass over the keys. A new largest score scales down the sums so far. */
 static double element(const struct reference_inputs *in, int64_t offset)
 {
     const struct attention *s = in->shape;
@@ -118,7 +117,7 @@ static enum status attention_reference(const struct reference_request *request,
     return reference_elements(request, &s, &o, expectation, error);
 }
 
-/* Implementations round the weights of the softmax, too, and in three steps also the scores. */
+/* Implementations also round the weights of the softmax, and those of three kernels the scores. */
 static struct tolerance attention_tolerance(const struct config *config)
 {
     const enum precision precision = config_precision(config);

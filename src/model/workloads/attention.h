@@ -19,6 +19,6 @@ struct attention {
     enum precision precision;
 };
 struct attention attention_from(const struct config *config);
-/* The number of keys that a query sees; they are the first ones. */
+/* A query sees this number of keys, from the first on. */
 int64_t attention_keys(const struct attention *shape, int64_t query);
 double attention_scale(const struct attention *shape); /* 1 / sqrt(head_size) */

@@ -5,7 +5,6 @@
 
 extern const struct workload elementwise_workload;
 
-/* Operations, in the order of the parameter's words. */
 enum elementwise_operation {
     ELEMENTWISE_RELU,    /* max(x, 0) */
     ELEMENTWISE_SIGMOID, /* 1 / (1 + exp(-x)) */

@@ -73,8 +73,8 @@ static struct tensors loop_tensors(const struct config *config)
     return (struct tensors){.read = {[TENSOR_INPUT] = size}, .written = {[TENSOR_OUTPUT] = size}};
 }
 
-/* The value of an element starts `steps` places further on, and moves one place nearer in each
- * step. */
+/* Follows the value that ends in the element: it starts `steps` places further on, and moves one
+ * place nearer in each step. */
 static double element(const struct reference_inputs *in, int64_t offset)
 {
     const struct loop *s = in->shape;

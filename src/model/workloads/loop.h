@@ -21,6 +21,6 @@ struct loop {
 };
 struct loop loop_from(const struct config *config);
 
-enum { LOOP_TILE_MAX = 2048 }; /* two tiles in fp64 fit the shared memory of every GPU's block */
+enum { LOOP_TILE_MAX = 2048 }; /* two tiles in fp64 fit into a block's shared memory on any GPU */
 #define LOOP_FACTOR(step) ((step) % 2 == 0 ? -0.57168429 : 0.91372318)
 double loop_factor(enum precision precision, int64_t step);

@@ -1,5 +1,4 @@
-/* lstm: stacked recurrent layers, forward or backward. The cell is an LSTM, a GRU or a plain RNN.
- */
+/* lstm: stacked recurrent layers of LSTM, GRU or plain RNN cells, forward or backward. */
 #pragma once
 
 #include "model/workload.h"
@@ -24,7 +23,7 @@ struct lstm_cell {
     int gates;                                  /* rows of each matrix for each unit */
     int sums;                                   /* sums of a unit; each has a bias */
     int input[LSTM_SUMS], recurrent[LSTM_SUMS]; /* gate whose row each sum uses; -1: none */
-    int kept;                             /* values that forward keeps of each unit and step */
+    int kept; /* values of each unit and step that a training forward pass keeps */
     double forward_flops, backward_flops; /* for each unit and step, without products */
 };
 extern const struct lstm_cell lstm_cells[LSTM_KINDS];
@@ -60,20 +59,17 @@ int64_t lstm_y_size(const struct lstm *s);
 int64_t lstm_part_size(const struct lstm *s, int64_t layer, enum lstm_part part);
 int64_t lstm_w_at(const struct lstm *s, int64_t layer, int64_t direction, enum lstm_part part);
 
-/* Results for the first `samples` of the batch in fp64, from the definition. y, dx:
- * [sequence][samples][width]; dw: elements of w's gradient from these samples alone.
- * forward sets y; backward sets y, dx and dw; the caller passes NULL for arrays that it does
- * not need. */
+/* Results for the first `samples` of the batch in fp64, from the definition. forward sets y,
+ * backward y, dx and dw. The caller passes NULL for arrays that it does not need. */
 struct lstm_results {
     const struct config *config;
     uint64_t seed;
     int64_t samples;
-    /* a y of the device, whose zeros show the units that a relu switched off; NULL: y of the
-     * reference */
-    const double *seen;
-    double *y, *dx, *dw;
-    int64_t dw_count;          /* number of dw's elements */
-    const int64_t *dw_offsets; /* their offsets in w; NULL: 0, 1, ... */
+    const double *seen; /* the device's y: zeros are units that a relu switched off; may be NULL */
+    double *y, *dx;     /* [sequence][samples][width] */
+    double *dw;         /* [dw_count] elements of w's gradient, from these samples alone */
+    int64_t dw_count;
+    const int64_t *dw_offsets; /* offsets of the elements of `dw` in w; NULL: 0, 1, ... */
 };
 
 /* Computes *results, with tasks that request->loop runs. STATUS_SYSTEM: no memory. */

@@ -2,12 +2,12 @@
  * implementation. It may be included several times. The includer defines REAL, the type of all
  * values, and NAME(x), the name of x for that type.
  *
- * A network holds the first `samples` of a batch. Tasks of one loop are independent of each other;
- * the loops run one after another. network_forward sets y and units; network_backward reads them,
+ * A network has the first `samples` of a batch. Tasks of one loop are independent of each other;
+ * the loops run one after another. network_forward sets y and units; network_backward reads both,
  * and needs memory for the gradients.
  *
  * D directions, H hidden, R outputs of a direction. A row is a sample at one time step: the next
- * step of a sample is `samples` rows further on. */
+ * step of the sample is `samples` rows further on. */
 #include <string.h>
 
 #include "model/reference.h"
@@ -136,7 +136,7 @@ static REAL NAME(state_before)(const struct NAME(layer) * at, struct NAME(place)
 
 /* ---- forward ---- */
 
-/* Rows of a sums_task: so few that their inputs stay in a core's cache. */
+/* Rows of a sums_task, few enough for their inputs to stay in a core's cache. */
 enum { NAME(ROWS_BLOCK) = 16 };
 
 /* A task sets the sums of a unit in a block of rows to bias plus input products. */
@@ -209,8 +209,8 @@ static void NAME(network_forward)(const struct NAME(network) * net)
 
 enum { NAME(OUTPUT_BLOCK) = 64 };
 
-/* A task adds the gradients of a block of outputs of one sample: from the layer above, and from the
- * sums of the next step. */
+/* A task adds up the gradients of a block of outputs of one sample: those from the layer above, and
+ * those from the sums of the next step. */
 static void NAME(output_task)(void *context, int64_t i)
 {
     const struct NAME(layer) *at = context;
@@ -283,7 +283,7 @@ static void NAME(weights_task)(void *context, int64_t i)
     }
 }
 
-/* A task is one output, which has one row of the projection. */
+/* A task is one output: one row of the projection. */
 static void NAME(projection_weights_task)(void *context, int64_t i)
 {
     const struct NAME(layer) *at = context;

@@ -70,7 +70,7 @@ static enum status pool_check(const struct config *config, struct error *error)
     return STATUS_OK;
 }
 
-/* Number of pixels of a line that windows cover. A pixel counts once where windows overlap. */
+/* Number of pixels of a line that windows cover. Pixels of several windows count once. */
 static double pixels_met(int64_t size, int64_t out, int64_t window, int64_t pad, int64_t stride)
 {
     int64_t end = (out - 1) * stride - pad + window, beyond = end > size ? end - size : 0;
@@ -84,8 +84,7 @@ static struct cost pool_cost(const struct config *config)
     struct pool s = pool_from(config);
     double element = (double)precision_info[s.precision].bytes;
     double images = (double)s.batch * (double)s.channels;
-    /* Numbers of elements are double, because large sizes that are refused later, by their
-     * cost, would overflow int64_t. */
+    /* In double, because sizes that config_check refuses would overflow int64_t. */
     double y = images * (double)s.out_height * (double)s.out_width;
     double x = images * (double)s.height * (double)s.width;
     double met =
