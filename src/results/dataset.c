@@ -317,7 +317,7 @@ static void column_put(struct dataset *set, const struct column *column, size_t 
     size_t width = inner == DIM_NONE ? 1 : set->lengths[inner];
     bool made = field->type == FIELD_OUTCOME;
     const size_t start[2] = {first, 0}, counts[2] = {count, width};
-    /* Each element fits in a double. */
+    /* No element is larger than a double. */
     void *data = dataset_allocate(set, count * width, sizeof(double));
     for (size_t row = 0; data && row < count; ++row)
         if (!made)

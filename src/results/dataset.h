@@ -40,7 +40,7 @@ struct column {
 };
 
 struct dataset {
-    size_t lengths[DIM_COUNT]; /* of dimensions, set by the caller; 0: no such, except DIM_CONFIG */
+    size_t lengths[DIM_COUNT]; /* set by the caller; 0: no such dimension, except DIM_CONFIG */
     json_t *found;             /* {name of a variable with a value: true}; the caller owns it */
     bool open;
     int id;

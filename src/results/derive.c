@@ -282,7 +282,7 @@ static double level_time(const struct device *device, int level, struct traffic 
 
 /* Returns the level from which modelled bytes come if the cache is hot: the nearest level that
  * holds the footprint. The cores of a CPU divide the tensors, so all caches of a level hold them
- * together. On a GPU only the last cache can, because blocks move between multiprocessors.
+ * together. On a GPU only the last cache counts, because blocks move between multiprocessors.
  * LEVEL_COUNT: unknown. */
 static int nearest_level(const struct record *record, const struct device *device)
 {
@@ -371,10 +371,10 @@ static void roofline_derive(const struct record *record, const struct device *de
 
 /* Shares, 0 to 1. */
 struct shares {
-    double compute, bandwidth; /* time of FLOPs, of bytes at their roofs, in the row's time */
-    double gap;                /* time without kernels, in the row's time */
-    double few_blocks;         /* kernels with too few blocks, in the time of all kernels */
-    double running;            /* time in which threads run, in the cores' time; CPUs only */
+    double compute, bandwidth; /* of the row's time: its FLOPs, or bytes, at their roofs */
+    double gap;                /* of the row's time: without kernels */
+    double few_blocks;         /* of the kernels' time: kernels with too few blocks */
+    double running;            /* of the cores' time: threads run; CPUs only */
     enum limiter idle, rest;   /* the limiter if the gap, or the rest, is the largest part */
 };
 
@@ -390,7 +390,7 @@ static const char *const unit_text[ACTIVITY_UNITS] = {
     [ACTIVITY_TENSOR] = "tensor pipe",
 };
 
-/* By reason of a stall: what the threads wait for, and the part of the time. */
+/* For each reason of a stall: what the threads wait for, and the part of the time. */
 static const struct {
     const char *text;
     enum time_part part;
@@ -566,9 +566,8 @@ struct division {
     double idle;    /* factor for the rest of its time */
 };
 
-/* The times of overlapping kernels add up to more than `busy`, because each kernel is stretched by
- * the others. The active time of overlapping kernels is not stretched, unless it alone exceeds
- * `busy`. */
+/* Overlapping kernels stretch each other, so their times add up to more than `busy` and are scaled.
+ * Their active times are not scaled, unless these alone exceed `busy`. */
 static struct division divide(const struct record *record, double busy)
 {
     double own = 0, active = 0;
@@ -582,12 +581,6 @@ static struct division divide(const struct record *record, double busy)
     return by;
 }
 
-static bool is_known(const struct kernel *kernel)
-{
-    return !isnan(kernel->activity[ACTIVITY_MULTIPROCESSORS]) &&
-           !isnan(kernel->activity[ACTIVITY_ISSUE]);
-}
-
 static enum time_part idle_part(const struct kernel *kernel)
 {
     const int64_t blocks = derive_kernel(kernel).blocks;
@@ -597,14 +590,13 @@ static enum time_part idle_part(const struct kernel *kernel)
                                                                  : TIME_IDLE_MULTIPROCESSORS;
 }
 
-/* Adds a kernel to the parts. */
 static void kernel_add(const struct kernel *kernel, struct division by,
                        double parts[TIME_PART_COUNT])
 {
     const double active = by.active * kernel->time * active_share(kernel);
     const double issuing = active * fmin(kernel->activity[ACTIVITY_ISSUE], 1);
     double waits = 0;
-    if (!is_known(kernel)) {
+    if (isnan(kernel->activity[ACTIVITY_MULTIPROCESSORS] + kernel->activity[ACTIVITY_ISSUE])) {
         parts[TIME_INSIDE_KERNELS] += active;
         return;
     }
@@ -637,7 +629,7 @@ static void threads_add(const struct record *record, double busy, double roof,
 
 /* Sets the parts of an iteration, in s; their sum is `time`. `gap` is the share of the time without
  * a kernel. All parts are NaN if `gap` is NaN. The time of kernels without activities is the part
- * "inside_kernels". `at_roof` is the share of the time that the work takes at its nearest roof; on
+ * "inside_kernels". `roof` is the share of the time that the work takes at its nearest roof; on
  * CPUs this time is a part of its own. */
 static void time_parts(const struct record *record, double time, double gap, double roof,
                        double parts[TIME_PART_COUNT])
@@ -676,7 +668,8 @@ static double unit_time(const struct record *record, int unit, struct division b
     return time;
 }
 
-/* Returns the unit that is busiest while the kernel is active. *share: of its roof; 0: unknown. */
+/* Returns the unit that is busiest while the kernel is active. *share: share of the unit's roof; 0:
+ * unknown. */
 static int kernel_unit(const struct kernel *kernel, double *share)
 {
     int busiest = 0;
@@ -696,7 +689,7 @@ struct roof_share {
     double share; /* NaN: unknown */
 };
 
-/* Possible limits of a row: first the parts of its time, then the units. Shares are times in s. */
+/* Possible limits of a row: first the parts of its time, then the units. `share` is a time, s. */
 enum { CANDIDATES = TIME_PART_COUNT + ACTIVITY_UNITS };
 
 static const double unit_at_roof = 0.75; /* a unit limits a kernel from this share of its roof on */

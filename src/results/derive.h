@@ -43,7 +43,7 @@ struct derived {
     char cause[CAUSE_TEXT];
     double time_part[TIME_PART_COUNT]; /* s; the parts add up to the time of an iteration */
     char limit[LIMIT_TEXT];
-    double energy_at_roofs;       /* J that one iteration would take at the roofs */
+    double energy_at_roofs;       /* J, of one iteration at the roofs */
     double energy_constant_share; /* constant power's share of energy_at_roofs, 0 to 1 */
 };
 extern const struct field derived_fields[];
@@ -61,13 +61,10 @@ struct derived_kernel derive_kernel(const struct kernel *kernel);
 double time_uncertainty(const struct record *record);
 
 enum { TIME_MARKS = 9 };
-/* The marks after a time in the table, in this order: 'n' uncertainty above 5 %, 'h' host_paced,
- * 'b' bimodal, 't' timer overhead above 2 %, 'i' inaccurate result, 'c' an ordinary caller takes
- * longer, TIME_PREEMPTED threads_waiting above 5 %, 'm' modelled FLOPs beside counted bytes. "": no
- * mark. */
 enum { TIME_PREEMPTED = 'p' };
+/* Sets the marks after a time in the table, one letter each (time_mark_text); "": none. */
 void time_marks(const struct record *record, char marks[TIME_MARKS]);
-/* Adds or removes the mark 'n' by the record's confidence interval. */
+/* Adds or removes the mark 'n' according to the record's confidence interval. */
 void time_mark_noise(const struct record *record, char marks[TIME_MARKS]);
 /* Returns the meaning of a mark; NULL for another letter. */
 const char *time_mark_text(char mark);

@@ -154,7 +154,7 @@ static bool is_resumed(enum journal_mode mode)
     return mode != JOURNAL_CREATE && mode != JOURNAL_REPLACE;
 }
 
-/* What to do if the journal belongs to another user, who could change the rows later. */
+/* Advice if the journal belongs to another user, who could change the rows later. */
 static const char *const owner_advice[] = {
     [JOURNAL_RESUME] = ": --resume --any-owner trusts its rows",
     [JOURNAL_REPLACE] = ", who could change its rows: remove it, or choose another --output",
@@ -246,7 +246,7 @@ void journal_close(struct journal *journal)
     free(journal);
 }
 
-/* Cuts off a partial line, which the next line would otherwise continue. */
+/* Cuts off all bytes after `end`, because the next line would continue a partial line. */
 static void truncate_to(struct journal *journal, off_t end)
 {
     journal->end = end;
@@ -457,12 +457,17 @@ static const struct entry_kind entry_kinds[] = {{"session", add_session},
                                                 {"round", add_record},
                                                 {0}};
 
-static enum status entry_add(struct reader *reader, struct json_text line, struct error *error)
+static enum status line_add(struct reader *reader, const char *line, size_t length,
+                            struct error *error)
 {
-    struct json_reader members = json_reader_object(line);
+    struct json_reader members = json_reader_object((struct json_text){line, length});
     struct json_text name, value, entry = {0}, kind_name = {0};
     const struct entry_kind *kind = entry_kinds;
     double format = 1;
+    if (!line_is_valid(line, length))
+        return error_set(error, STATUS_SYSTEM, "%s",
+                         line_begins(line, length) ? "the checksum of this line is wrong"
+                                                   : "this is no line of a roofsweep journal");
     while (json_reader_next(&members, &name, &value))
         if (json_text_is(name, "kind"))
             kind_name = value;
@@ -484,19 +489,8 @@ static enum status entry_add(struct reader *reader, struct json_text line, struc
                          kind->name ? "a journal of a later format" : "an entry of unknown kind");
     if (!entry.at)
         return error_set(error, STATUS_SYSTEM, "not a JSON object");
-    reader->entry =
-        (struct place){reader->start + (entry.at - line.at), entry.length, reader->line};
+    reader->entry = (struct place){reader->start + (entry.at - line), entry.length, reader->line};
     return kind->add(reader, entry, error);
-}
-
-static enum status line_add(struct reader *reader, const char *line, size_t length,
-                            struct error *error)
-{
-    if (!line_is_valid(line, length))
-        return error_set(error, STATUS_SYSTEM, "%s",
-                         line_begins(line, length) ? "the checksum of this line is wrong"
-                                                   : "this is no line of a roofsweep journal");
-    return entry_add(reader, (struct json_text){line, length}, error);
 }
 
 static void line_take(struct reader *reader, const char *line, size_t length)

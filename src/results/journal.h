@@ -58,7 +58,7 @@ void journal_close(struct journal *journal); /* takes NULL */
  * with a longer line is no journal. */
 enum { JOURNAL_LINE_BYTES = 64 << 20 };
 
-/* Whether a job has the journal open; then sets `holder`, see lock_holder. False where the
+/* True if a job has the journal open; `holder` then names the job, see lock_holder. False where the
  * filesystem has no locks. */
 bool journal_in_use(const char *path, char holder[HOLDER_TEXT]);
 

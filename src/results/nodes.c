@@ -62,7 +62,7 @@ struct node_summary *nodes_find(const struct results *results, int64_t *node_of,
     *count = 0;
     for (size_t i = 0; nodes && i < results->device_count; ++i) {
         char key[sizeof devices->key + sizeof devices->hostname];
-        const char *end = strrchr(devices[i].key, '/'); /* behind it stands the rank */
+        const char *end = strrchr(devices[i].key, '/'); /* the rank follows */
         snprintf(key, sizeof key, "%.*s/%s",
                  (int)(end ? end - devices[i].key : (ptrdiff_t)sizeof devices->key), devices[i].key,
                  devices[i].hostname);

@@ -15,7 +15,7 @@ struct outputs {
     char netcdf[OUTPUTS_PATH], journal[OUTPUTS_JOURNAL];
     bool resume, overwrite;
     dev_t device;   /* device and inode of the file `netcdf` before the sweep */
-    ino_t inode;    /* 0: none */
+    ino_t inode;    /* 0: there was no file */
     bool any_owner; /* with resume: accepts a journal of another user */
 };
 
@@ -28,8 +28,8 @@ enum status outputs_name(const char *path, bool resume, bool overwrite, struct o
                          struct error *error);
 
 /* Checks both files before the first measurement, and changes none. STATUS_USAGE: a file exists
- * without resume or overwrite, or is no regular file; OUTPUT is a journal, or OUTPUT.journal is
- * none; or a trial shows that the folder takes no new file. */
+ * without resume or overwrite, or is no regular file; OUTPUT is a journal, or OUTPUT.journal is not
+ * a journal; or a trial shows that the folder takes no new file. */
 enum status outputs_check(const struct outputs *outputs, struct error *error);
 
 /* STATUS_USAGE: the sweep would replace `input`, perhaps through a link. `what` names the input in
@@ -48,8 +48,8 @@ enum status outputs_earlier(const struct outputs *outputs, const char *settings,
 enum status outputs_begin(const struct outputs *outputs, struct journal **journal,
                           struct error *error);
 
-/* Whether the result replaces a file of its name: with overwrite, and with resume the file that was
- * there before the sweep. */
+/* True if the result replaces an existing file: with overwrite any file, with resume only the file
+ * that existed before the sweep. */
 bool outputs_replaces(const struct outputs *outputs);
 
 /* STATUS_USAGE: the input of --gather is a result file; the message names the file's journal. */

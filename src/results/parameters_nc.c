@@ -17,7 +17,7 @@ struct parameters {
     struct dataset *set;
     int group;
     bool *used;                          /* owned; by workload: the file has rows of the workload */
-    const struct parameter **parameters; /* owned; for each name that of the first workload */
+    const struct parameter **parameters; /* owned; of each name: the first workload's */
     bool *requested;                     /* owned; by parameter: the variable is requested_NAME */
     size_t count;                        /* number of parameters, whose cells come first in a row */
     char **axes; /* owned: names of programs' axes, each with a text variable axis_NAME */
@@ -74,8 +74,9 @@ static void axes_list(struct parameters *p, const struct results *results)
                     axis_note(p, name);
 }
 
-/* Whether a row of the workload needs the parameter's variable. A number needs none if all rows
- * have its default. A later parameter (parameter.h) needs one only if a row names it. */
+/* Whether a row of the workload needs the parameter's variable. A number needs no variable if all
+ * rows have its default. A later parameter (parameter.h) needs a variable only if a row names it.
+ */
 static bool is_named(const struct workload *workload, const char *name,
                      const struct results *results)
 {
@@ -131,8 +132,8 @@ static void meaning_print(const struct parameters *p, const char *name, FILE *st
     }
 }
 
-/* If records have a field with the parameter's name, the field has the value that was really used.
- * The parameter's variable is then requested_NAME. Returns whether that is so. */
+/* True: records have a field with the parameter's name, which has the value that was really used;
+ * the parameter's variable is then requested_NAME. */
 static bool variable_define(const struct parameters *p, const struct parameter *parameter,
                             const char *suffix, enum field_type type, size_t offset)
 {

@@ -36,7 +36,7 @@ struct publication {
 
 /* Sets *summary as soon as the file exists. STATUS_FAILED: configurations failed; the file exists.
  * STATUS_SYSTEM: the journal cannot be read; the file or the report cannot be written; damaged
- * lines were left out; or another process had created the file, so it got another name. */
+ * lines were left out; or another process created the file, so the results are in another one. */
 enum status publication_make(const struct publication *publication, const struct log *log,
                              struct summary *summary, struct error *error);
 

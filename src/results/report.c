@@ -89,7 +89,7 @@ static const char *number_text(double value, const char *format, char text[CELL]
     return isnan(value) ? "-" : text;
 }
 
-/* In a narrow terminal names have lines of their own. Still narrower, column `bound` is absent. */
+/* In a narrow terminal names have lines of their own; in a very narrow one `bound` is absent. */
 static void cells_print(const char *const cells[], struct room room, FILE *stream)
 {
     enum { BOUND = 6, OTHERS = 85 }; /* index of `bound`; width of all columns but the name */
@@ -302,13 +302,6 @@ static void reasons_print(const struct results *results, enum record_status stat
         utf8_print(stream, "... and more reasons\n");
 }
 
-static void device_print(const struct device *device, size_t row, FILE *stream)
-{
-    utf8_print(stream, "#%zu %s: %s %lld, %s, %s%s%s\n", row, device->hostname, device->kind,
-               (long long)device->index, device->model, device->uuid,
-               *device->pci_id ? ", PCI " : "", device->pci_id);
-}
-
 void report_print(const struct results *results, bool json, int terminal, FILE *stream)
 {
     if (json) {
@@ -326,8 +319,12 @@ void report_print(const struct results *results, bool json, int terminal, FILE *
     fputs(results->row_count > 0 ? "\n" : "", stream);
     fputs("devices; roofsweep-post roofs prints their roofs\n", stream);
     size_t shown = results->device_count < DEVICES_MAX ? results->device_count : DEVICES_MAX;
-    for (size_t i = 0; i < shown; ++i)
-        device_print(&results->devices[i], i, stream);
+    for (size_t i = 0; i < shown; ++i) {
+        const struct device *device = &results->devices[i];
+        utf8_print(stream, "#%zu %s: %s %lld, %s, %s%s%s\n", i, device->hostname, device->kind,
+                   (long long)device->index, device->model, device->uuid,
+                   *device->pci_id ? ", PCI " : "", device->pci_id);
+    }
     if (shown < results->device_count)
         utf8_print(stream, "... and %zu more devices\n", results->device_count - shown);
 }

@@ -261,8 +261,8 @@ const struct link_list *results_links(const struct results *results, const struc
 }
 
 /* Returns the index of the row of this configuration and device; -1: no memory. A new row has the
- * index row_count, and with `add` enters owner->rows. Devices are compared by host and UUID,
- * because each session gives a device another key. */
+ * index row_count; `add` adds it to owner->rows. Devices are compared by host and UUID, because
+ * each session gives a device another key. */
 static int64_t row_place(const struct indexed_results *owner, const char *config_hash,
                          const char *device_key, bool add)
 {

@@ -84,7 +84,7 @@ struct results {
     size_t device_count;
     struct row *rows; /* one per configuration (and device, with distribute = replicate) */
     size_t row_count;
-    size_t unplanned;      /* number of rows that results_sort left out; they follow the others */
+    size_t unplanned;      /* number of rows left out by results_sort, behind the row_count rows */
     size_t without_device; /* number of rows that results_finish left out */
     char missing_key[sizeof((struct device *)0)->key]; /* device key of one row without_device */
 };
@@ -110,8 +110,8 @@ void results_finish(struct results *results);
 enum status results_attach(struct results *results, const char *journal, int fd,
                            struct error *error);
 
-/* Reads and parses the row's record from the journal; the caller clears the record. Sets
- * time_median to the median of several rounds, with the interval of stats_rounds. STATUS_SYSTEM:
+/* Reads and parses the row's record from the journal; the caller clears the record. If the row has
+ * several rounds, time_median is their median, with the interval of stats_rounds. STATUS_SYSTEM:
  * the line cannot be read, or is no valid record. */
 enum status results_fetch(const struct results *results, const struct row *row,
                           struct record *record, struct error *error);
@@ -128,12 +128,12 @@ ssize_t results_list(struct results *results, const struct plan *plan);
  * the same place. STATUS_SYSTEM: no memory. */
 enum status results_sort(struct results *results, const struct plan *plan, struct error *error);
 
-/* Returns the description of this device (UUID, driver and power cap) with the most roofs: a
- * session may have been interrupted before it measured all roofs. The latest of several counts.
- * NULL: no description has roofs. */
+/* Returns the latest description of this device (same UUID, driver and power cap) among those with
+ * the most roofs: a session may have been interrupted before it measured all roofs. NULL: no
+ * description has roofs. */
 const struct device *results_roofs(const struct results *results, const struct device *device);
 
-/* Links that came with one of the devices; the first device of a node has those of the node. */
+/* Links that came with one of the devices; the first device of a node has the node's links. */
 const struct link_list *results_links(const struct results *results, const struct device *device);
 
 /* Returns the index of a key in devices, or -1. */

@@ -33,20 +33,16 @@
 
 /* ---- the variables ---- */
 
-#define ONE(...)                                                                                   \
-    (const struct field[])                                                                         \
-    {                                                                                              \
-        {__VA_ARGS__, ALWAYS},                                                                     \
-        {                                                                                          \
-            0                                                                                      \
-        }                                                                                          \
-    }
+/* clang-format off */
+#define FIELDS(...)          (const struct field[]){__VA_ARGS__, {0}}
+/* clang-format on */
+#define ONE(...)             FIELDS({__VA_ARGS__, ALWAYS})
 #define TEXT(of_name, what)  ONE(.name = of_name, .type = FIELD_TEXT, .long_name = what)
 #define INDEX(of_name, what) ONE(.name = of_name, .type = FIELD_INTEGER, .long_name = what)
 
-/* The rounds of a row; NaN for a row with a single round. */
+/* The rounds of a row, s; NaN for a row with a single round. Round 1 starts at 0. */
 struct rounds {
-    double round_time[ROUNDS_MAX], round_start[ROUNDS_MAX]; /* s; start: after the first round's */
+    double round_time[ROUNDS_MAX], round_start[ROUNDS_MAX];
 };
 
 /* Groups of variables that are written together, from one struct for each row. */
@@ -106,44 +102,37 @@ static const struct {
                      .long_name = "time of one iteration",
                      .comment = "mean of a sample's sample_iterations; the first samples by time"),
                  "", DIM_CONFIG},
-    [ROUNDS] = {(const struct field[]){
-                    FIELD(struct rounds, round_time, FIELD_ROUNDS, "s",
-                          "median time of one iteration in a round",
-                          .comment = "each round has a new process and another order of the rows; "
-                                     "only the first round searched, traced and counted"),
-                    FIELD(struct rounds, round_start, FIELD_ROUNDS, "s",
-                          "start of the row in a round, after start_time",
-                          .comment = "gives the order of a device's rows"),
-                    {0}},
+    [ROUNDS] = {FIELDS(FIELD(struct rounds, round_time, FIELD_ROUNDS, "s",
+                             "median time of one iteration in a round",
+                             .comment = "each round has a new process and another order of the "
+                                        "rows; only the first round searched, traced and counted"),
+                       FIELD(struct rounds, round_start, FIELD_ROUNDS, "s",
+                             "start of the row in a round, after start_time",
+                             .comment = "gives the order of a device's rows")),
                 "", DIM_CONFIG},
     [NAMES] = {ONE(.name = "name", .type = FIELD_TEXT, .long_name = "short name of the row",
                    .comment =
                        "first label that is not the workload's name, its first name in a list, "
                        "and the parameters that differ within these and the workload"),
                "", DIM_CONFIG},
-    [LISTED] = {(const struct field[]){
-                    {.name = "listed",
-                     .type = FIELD_TEXT,
-                     .units = "1",
-                     .long_name = "rows of lists that ask for it, separated by '; '",
-                     .comment = "LABEL:PLACE NAME xCOUNT; PLACE in the list, from 1"},
-                    {0}},
+    [LISTED] = {FIELDS({.name = "listed",
+                        .type = FIELD_TEXT,
+                        .units = "1",
+                        .long_name = "rows of lists that ask for it, separated by '; '",
+                        .comment = "LABEL:PLACE NAME xCOUNT; PLACE in the list, from 1"}),
                 "", DIM_CONFIG},
-    [COUNTS] = {(const struct field[]){
-                    {.name = "count",
-                     .type = FIELD_INTEGER,
-                     .units = "1",
-                     .long_name = "how often the lists have it, the sum of COUNT in listed"},
-                    {0}},
+    [COUNTS] = {FIELDS({.name = "count",
+                        .type = FIELD_INTEGER,
+                        .units = "1",
+                        .long_name = "how often the lists have it, the sum of COUNT in listed"}),
                 "", DIM_CONFIG},
     [WORKLOADS] = {TEXT("workload", "workload"), "", DIM_CONFIG},
     [PARAMETERS] = {NULL, "", DIM_CONFIG}, /* parameters_nc.h defines them, depending on the rows */
     [CONFIG_DEVICE] = {INDEX("config_device", "row's device: index, -1 if it reached none"), "",
                        DIM_CONFIG},
     /* Each row has its UUID, because tools that join files row by row lose the table of devices. */
-    [ROW_DEVICES] = {(const struct field[]){
-                         FIELD(struct device, uuid, FIELD_TEXT, NULL, "UUID of the device", ALWAYS),
-                         {0}},
+    [ROW_DEVICES] = {FIELDS(FIELD(struct device, uuid, FIELD_TEXT, NULL, "UUID of the device",
+                                  ALWAYS)),
                      "", DIM_CONFIG},
     [DERIVED] = {derived_fields, "", DIM_CONFIG},
     [KERNEL_CONFIG] = {INDEX("kernel_config", "kernel's row of config: index, -1 if there is none"),
@@ -196,7 +185,7 @@ static void history_print(const struct results *results, size_t unused, FILE *st
     }
 }
 
-/* Prints the different values of a text member of all devices. */
+/* Prints the distinct values of a text member of all devices. */
 static void device_names_print(const struct results *results, size_t offset, FILE *stream)
 {
     const char *separator = "";
@@ -228,8 +217,8 @@ static void text_write(struct dataset *set, const struct results *results, const
     free(text);
 }
 
-/* Writes when rows and roofs were measured. All times come from the journal, so that one journal
- * always gives the same file. */
+/* Writes the period in which rows and roofs were measured. All times come from the journal, so that
+ * one journal always gives the same file. */
 static void coverage_write(struct dataset *set, const struct results *results)
 {
     double first = NAN, last = NAN;
@@ -516,7 +505,7 @@ static bool row_load(struct writer *w, size_t i)
     if (w->unreadable)
         return false;
     w->devices[i] = results_device(w->results, record->device_key);
-    if (record->config.workload) /* not layout = auto of an earlier version */
+    if (record->config.workload) /* otherwise an earlier version's layout = auto */
         record->layout_chosen[0] = '\0';
     if (strcmp(record->algorithm_origin, algorithm_searched) == 0)
         record->algorithm_origin[0] = '\0'; /* search_time already shows that the row searched */
@@ -578,6 +567,7 @@ static void rows_put(struct writer *w)
         {PARAMETERS, w->parameter_rows, parameters_row_size(w->parameters)},
         {CONFIG_DEVICE, w->devices, sizeof *w->devices},
         {DERIVED, w->derived, sizeof *w->derived},
+        {COUNTS, &w->results->rows[w->first].count, sizeof *w->results->rows},
     };
     for (size_t i = 0; i < sizeof of_rows / sizeof *of_rows; ++i)
         structs_put(w, of_rows[i].group, w->first, w->count, of_rows[i].structs, of_rows[i].size);
@@ -592,9 +582,6 @@ static void rows_put(struct writer *w)
         w->rows[i] = listed ? listed : "";
     }
     dataset_put(&w->set, LISTED, w->first, w->count, w->rows);
-    for (size_t i = 0; i < w->count; ++i)
-        w->rows[i] = &w->results->rows[w->first + i].count;
-    dataset_put(&w->set, COUNTS, w->first, w->count, w->rows);
     for (size_t i = 0; i < w->count; ++i) {
         const struct workload *workload = w->records[i].config.workload;
         w->rows[i] = workload ? workload->name : "";
