@@ -48,10 +48,7 @@ static enum status take_word(struct reading *r, struct error *error)
 static enum status word_add(struct command_line *line, const char *word, struct error *error)
 {
     char *copy = word ? strdup(word) : NULL;
-    void *words = array_grow(line->words, line->count, sizeof *line->words);
-    if (words)
-        line->words = words;
-    if (!words || (word && !copy)) {
+    if ((word && !copy) || !ARRAY_GROW(line->words, line->count)) {
         free(copy);
         return error_set(error, STATUS_SYSTEM, "out of memory");
     }

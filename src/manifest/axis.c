@@ -28,12 +28,9 @@ static enum status values_expect(const struct parameter *parameter, const struct
 
 static enum status value_append(struct axis *axis, struct value value, struct error *error)
 {
-    void *values = array_grow(axis->values, axis->count, sizeof *axis->values);
-    if (!values)
-        return error_set(error, STATUS_SYSTEM, "out of memory");
-    axis->values = values;
-    axis->values[axis->count++] = value;
-    return STATUS_OK;
+    return ARRAY_ADD(axis->values, axis->count, value)
+               ? STATUS_OK
+               : error_set(error, STATUS_SYSTEM, "out of memory");
 }
 
 struct range {

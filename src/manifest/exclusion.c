@@ -87,12 +87,8 @@ static enum status rule_parse(const struct workload *workload, const char **text
             status = term_parse(workload, item, &term, error);
         if (status == STATUS_OK)
             status = room_take(1, room, error);
-        void *terms = array_grow(parsed.terms, parsed.count, sizeof term);
-        parsed.terms = terms ? terms : parsed.terms;
-        if (status == STATUS_OK && !terms)
+        if (status == STATUS_OK && !ARRAY_ADD(parsed.terms, parsed.count, term))
             status = error_set(error, STATUS_SYSTEM, "out of memory");
-        if (status == STATUS_OK)
-            parsed.terms[parsed.count++] = term;
         if (status || **text != '&')
             break;
     }
@@ -111,10 +107,9 @@ enum status exclusions_parse(const struct workload *workload, const char *text, 
     enum status status;
     for (;; ++text) {
         struct exclusion exclusion;
-        void *grown = array_grow(parsed, parsed_count, sizeof *parsed);
-        status = grown ? rule_parse(workload, &text, room, &exclusion, error)
-                       : error_set(error, STATUS_SYSTEM, "out of memory");
-        parsed = grown ? grown : parsed;
+        status = ARRAY_GROW(parsed, parsed_count)
+                     ? rule_parse(workload, &text, room, &exclusion, error)
+                     : error_set(error, STATUS_SYSTEM, "out of memory");
         if (status)
             break;
         parsed[parsed_count++] = exclusion;

@@ -117,10 +117,8 @@ static enum status row_take(struct list *list, char **fields, size_t count, int 
         workload_hint(NULL, NULL, fields[mixed], hint);
         return error_set(error, STATUS_USAGE, "unknown workload '%s'%s", fields[mixed], hint);
     }
-    struct list_row *grown = array_grow(list->rows, list->count, sizeof *grown);
-    if (!grown)
+    if (!ARRAY_GROW(list->rows, list->count))
         return error_set(error, STATUS_SYSTEM, "out of memory");
-    list->rows = grown;
     struct list_row *row = &list->rows[list->count++];
     *row = (struct list_row){
         .config = config_default(workload), .count = 1, .place = list->places, .line = line};

@@ -90,14 +90,10 @@ static enum status workload_begin(struct reader *reader, const struct workload *
                               .kind = section_kind_of(workload),
                               .label = strdup(label),
                               .line = line};
-    void *grown = array_grow(manifest->sections, manifest->section_count, sizeof section);
-    if (!grown || !section.label) {
-        manifest->sections = grown ? grown : manifest->sections;
+    if (!section.label || !ARRAY_ADD(manifest->sections, manifest->section_count, section)) {
         free(section.label);
         return error_set(error, STATUS_SYSTEM, "out of memory");
     }
-    manifest->sections = grown;
-    manifest->sections[manifest->section_count++] = section;
     reader->group = -1;
     return STATUS_OK;
 }

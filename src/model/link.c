@@ -42,12 +42,9 @@ size_t link_size(const struct link *link, int i)
 
 enum status link_list_add(struct link_list *list, const struct link *link, struct error *error)
 {
-    void *grown = array_grow(list->links, list->count, sizeof *link);
-    if (!grown)
-        return error_set(error, STATUS_SYSTEM, "no memory for a link");
-    list->links = grown;
-    list->links[list->count++] = *link;
-    return STATUS_OK;
+    return ARRAY_ADD(list->links, list->count, *link)
+               ? STATUS_OK
+               : error_set(error, STATUS_SYSTEM, "no memory for a link");
 }
 
 enum status link_list_measured(struct link_list *list, struct link *link, size_t bytes,

@@ -9,7 +9,6 @@
 
 #include "ranks/liveness.h"
 
-/* Loads the topology of these cores. */
 static bool load_topology(const struct cpus *all, hwloc_topology_t *topology)
 {
     hwloc_bitmap_t cpus = hwloc_bitmap_alloc();

@@ -290,15 +290,12 @@ void dispatcher_destroy(struct dispatcher *dispatcher)
 
 /* ---- actions ---- */
 
-/* Takes over the memory of the action. */
 static void queue_action(struct dispatcher *dispatcher, struct dispatcher_action action)
 {
-    dispatcher->actions = or_abort(
-        array_grow(dispatcher->actions, dispatcher->action_count, sizeof *dispatcher->actions));
-    dispatcher->actions[dispatcher->action_count++] = action;
+    if (!ARRAY_ADD(dispatcher->actions, dispatcher->action_count, action))
+        abort(); /* or the ranks would wait for ever */
 }
 
-/* Takes over `text`. */
 static void send_to(struct dispatcher *dispatcher, int rank, enum message_kind kind, char *text)
 {
     queue_action(dispatcher,
@@ -358,7 +355,6 @@ void dispatcher_failed(struct dispatcher *dispatcher, const struct error *error)
 
 /* ---- the ranks ---- */
 
-/* True if the state of any rank is within [first, last]. */
 static bool any_rank(const struct dispatcher *dispatcher, enum rank_state first,
                      enum rank_state last)
 {
@@ -368,7 +364,6 @@ static bool any_rank(const struct dispatcher *dispatcher, enum rank_state first,
     return false;
 }
 
-/* Finds an item in flight at rank `from` by its canonical text; NULL: none. */
 static struct in_flight *find_in_flight(const struct dispatcher *dispatcher, int from,
                                         const char *configuration)
 {
@@ -388,7 +383,6 @@ static void remove_in_flight(struct rank *rank, struct in_flight *found)
     memmove(found, found + 1, after * sizeof *found);
 }
 
-/* The item that the rank is measuring; NULL: none. */
 static const struct in_flight *measured_by(const struct rank *rank)
 {
     for (size_t i = 0; i < rank->count; ++i)
@@ -545,12 +539,12 @@ static void send_work(struct dispatcher *dispatcher, int to, size_t item)
     }
     rank->state = RANK_MEASURING;
     rank->since = dispatcher->now;
-    rank->in_flight = or_abort(array_grow(rank->in_flight, rank->count, sizeof *rank->in_flight));
-    rank->in_flight[rank->count++] = (struct in_flight){.item = item, .round = request.round};
+    if (!ARRAY_ADD(rank->in_flight, rank->count,
+                   (struct in_flight){.item = item, .round = request.round}))
+        abort(); /* or the ranks would wait for ever */
     send_to(dispatcher, to, MESSAGE_MEASURE, request_encode(&request));
 }
 
-/* `skip`: as in queue_next_round. */
 static bool next_round(struct dispatcher *dispatcher, bool skip)
 {
     const struct sweep_settings *sweep = &dispatcher->settings.manifest->sweep;
@@ -590,7 +584,6 @@ static void assign_work(struct dispatcher *dispatcher)
 
 /* ---- the end ---- */
 
-/* Stops, and reports how many rows remain and why (time_limit.h). */
 static void stop_for_time(struct dispatcher *dispatcher)
 {
     const struct plan *plan = dispatcher->settings.plan;

@@ -83,8 +83,7 @@ static int class_of(double modelled)
     return (int)fmin(fmax(place, 0), CLASSES - 1);
 }
 
-/* Returns the time of a configuration on the assumed slow device, s. */
-static double assumed(const struct estimator *estimator, struct cost cost)
+static double assumed_time(const struct estimator *estimator, struct cost cost)
 {
     const struct measure_settings *measure = &estimator->measure;
     double once = cost.flops / fmax(assumed_flops, estimator->flops) +
@@ -95,7 +94,6 @@ static double assumed(const struct estimator *estimator, struct cost cost)
     return isnan(seconds) ? INFINITY : seconds;
 }
 
-/* NULL: unknown workload. */
 static struct history *history_of(const struct estimator *estimator, const struct plan_item *item)
 {
     for (size_t i = 0; i < estimator->workload_count; ++i)
@@ -111,7 +109,7 @@ void estimator_add(struct estimator *estimator, const struct plan_item *item, do
         return;
     double *longest = &history->longest[class_of(estimate_modelled(item->cost))];
     *longest = fmax(*longest, seconds);
-    history->slowness = fmax(history->slowness, seconds / assumed(estimator, item->cost));
+    history->slowness = fmax(history->slowness, seconds / assumed_time(estimator, item->cost));
 }
 
 /* s; longest row of the class; for a class without rows the bound by its measured neighbours.
@@ -140,8 +138,8 @@ struct estimate estimator_estimate(const struct estimator *estimator, const stru
     if (modelled == 0.0)
         seconds = skip_time;
     else if (!history || history->longest[class] == 0.0)
-        seconds =
-            fmin(others, assumed(estimator, item->cost) * fmax(1, history ? history->slowness : 1));
+        seconds = fmin(others, assumed_time(estimator, item->cost) *
+                                   fmax(1, history ? history->slowness : 1));
     return (struct estimate){.seconds = fmin(seconds, estimator->timeout),
                              .measured = !isinf(others)};
 }

@@ -92,7 +92,6 @@ void executor_destroy(struct executor *executor)
     free(executor);
 }
 
-/* Returns the longest time to open a device of one kind, s. */
 static double open_timeout_of_kind(const struct executor_settings *settings)
 {
     return (open_span + open_requests) * settings->open_timeout;
@@ -368,7 +367,6 @@ static bool may_retry(struct executor *executor)
            clock_monotonic() - executor->open_start < span;
 }
 
-/* Describes a device that never opened. */
 static void set_lost_device(struct executor *executor, const char *why)
 {
     struct device *device = &executor->device;
@@ -424,7 +422,6 @@ enum status executor_open(struct executor *executor, struct error *error)
 
 /* ---- replacing a worker ---- */
 
-/* Marks the device as lost for good. */
 static void lose_device(struct executor *executor, const char *why)
 {
     executor->reopening = false;
@@ -527,7 +524,6 @@ static void send_message(struct executor *executor, enum message_kind kind, cons
     }
 }
 
-/* Sends the device with its roofs and links. */
 static void send_device(struct executor *executor, enum message_kind kind)
 {
     json_t *object = device_encode(&executor->device);
@@ -584,7 +580,6 @@ void executor_start(struct executor *executor)
     send_device(executor, MESSAGE_DEVICE);
 }
 
-/* Sends the attempts and the record as printed. */
 static void send_record(struct executor *executor, const char *record, int attempts)
 {
     char *text = NULL;
@@ -623,7 +618,6 @@ static void set_request(struct executor *executor, char *line)
     executor->request = line;
 }
 
-/* Sends the configuration to the worker, replacing a lost worker first. */
 static void start_attempt(struct executor *executor)
 {
     if (executor->worker)
@@ -777,7 +771,6 @@ static void begin_end(struct executor *executor)
 
 /* ---- events ---- */
 
-/* The process whose line is due; NULL: none. */
 static struct worker_process *active_process(const struct executor *executor)
 {
     return executor->stage == STAGE_ENDING ? executor->watcher : executor->worker;

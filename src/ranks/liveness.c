@@ -74,7 +74,6 @@ void liveness_destroy(struct liveness *liveness)
     free(liveness);
 }
 
-/* Rank of request `i`. */
 static int other(const struct liveness *liveness, int i)
 {
     return liveness->rank == 0 ? i + 1 : 0;
@@ -148,7 +147,6 @@ struct guard {
     int ended; /* eventfd */
 };
 
-/* Environment variables with the rank's number. */
 static const char *const rank_names[] = {
     "OMPI_COMM_WORLD_RANK=", "PMIX_RANK=", "PMI_RANK=", "SLURM_PROCID="};
 

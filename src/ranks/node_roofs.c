@@ -325,7 +325,6 @@ static void measure_in_rounds(struct node *node)
         }
 }
 
-/* For each roof, devices of the kind start together once all are ready. */
 static void measure_together(struct node *node, int device_kind)
 {
     for (int place = 0; place < ROOF_KINDS && !node->leaving; ++place) {
@@ -359,7 +358,6 @@ static double burst_of(const struct node *node, int kind)
     return 0;
 }
 
-/* True if no other roof of the same precision and unit is faster. */
 static bool is_fastest(const double rates[ROOF_KINDS], int kind)
 {
     const struct roof_kind *own = &roof_kinds[kind];

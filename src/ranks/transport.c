@@ -27,7 +27,6 @@ struct transport *transport_create(MPI_Comm comm)
     return transport;
 }
 
-/* Frees texts that MPI has sent. */
 static void free_delivered(struct transport *transport)
 {
     for (size_t i = 0; i < transport->count;) {
@@ -60,9 +59,7 @@ enum status transport_send(void *context, int to, enum message_kind kind, const 
     struct transport *transport = context;
     free_delivered(transport);
     char *copy = strdup(text);
-    void *grown = array_grow(transport->outgoing, transport->count, sizeof *transport->outgoing);
-    transport->outgoing = grown ? grown : transport->outgoing;
-    if (!copy || !grown) {
+    if (!copy || !ARRAY_GROW(transport->outgoing, transport->count)) {
         free(copy);
         return error_set(error, STATUS_SYSTEM, "no memory for a message of %zu bytes",
                          strlen(text));

@@ -112,7 +112,6 @@ static bool has_ended(const struct worker_process *process)
             info.si_pid != 0);
 }
 
-/* False: timeout. */
 static bool wait_for_end(const struct worker_process *process, double seconds)
 {
     struct countdown time = countdown_start(seconds);
@@ -200,7 +199,6 @@ static enum stream read_replies(struct worker_process *process)
                                                             : STREAM_END;
 }
 
-/* Appends the end of standard error to the reason. */
 static void explain(struct worker_process *process, const char *reason, struct error *why)
 {
     tail_join(&process->tail);

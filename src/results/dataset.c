@@ -131,38 +131,32 @@ static void define_fill(struct dataset *set, const char *name, int variable, nc_
         dataset_check(set, name, nc_del_att(set->id, variable, "_FillValue"));
 }
 
-static nc_type type_of(enum field_type type)
-{
-    static const nc_type types[] = {
-        [FIELD_TEXT] = NC_STRING,       [FIELD_INTEGER] = NC_INT64,
-        [FIELD_DOUBLE] = NC_DOUBLE,     [FIELD_LEVELS] = NC_DOUBLE,
-        [FIELD_PRECISIONS] = NC_DOUBLE, [FIELD_FLAG] = NC_BYTE,
-        [FIELD_OUTCOME] = NC_STRING,    [FIELD_WORD] = NC_STRING,
-        [FIELD_SAMPLES] = NC_DOUBLE,    [FIELD_HEALTH] = NC_DOUBLE,
-        [FIELD_PARTS] = NC_DOUBLE,      [FIELD_ACTIVITIES] = NC_DOUBLE,
-        [FIELD_TIME_PARTS] = NC_DOUBLE, [FIELD_ROUNDS] = NC_DOUBLE,
-    };
-    return types[type];
-}
-
-static enum dimension inner_of(enum field_type type)
-{
-    return type == FIELD_LEVELS       ? DIM_LEVEL
-           : type == FIELD_PRECISIONS ? DIM_FORMAT
-           : type == FIELD_ACTIVITIES ? DIM_ACTIVITY
-           : type == FIELD_SAMPLES    ? DIM_SAMPLE
-           : type == FIELD_ROUNDS     ? DIM_ROUND
-           : type == FIELD_HEALTH     ? DIM_HEALTH
-           : type == FIELD_PARTS      ? DIM_PART
-           : type == FIELD_TIME_PARTS ? DIM_TIME_PART
-                                      : DIM_NONE;
-}
+/* By type of a field: type of its variable, and second dimension. */
+static const struct {
+    nc_type type;
+    enum dimension inner;
+} storage[] = {
+    [FIELD_TEXT] = {NC_STRING, DIM_NONE},
+    [FIELD_INTEGER] = {NC_INT64, DIM_NONE},
+    [FIELD_DOUBLE] = {NC_DOUBLE, DIM_NONE},
+    [FIELD_FLAG] = {NC_BYTE, DIM_NONE},
+    [FIELD_OUTCOME] = {NC_STRING, DIM_NONE},
+    [FIELD_WORD] = {NC_STRING, DIM_NONE},
+    [FIELD_LEVELS] = {NC_DOUBLE, DIM_LEVEL},
+    [FIELD_PRECISIONS] = {NC_DOUBLE, DIM_FORMAT},
+    [FIELD_SAMPLES] = {NC_DOUBLE, DIM_SAMPLE},
+    [FIELD_HEALTH] = {NC_DOUBLE, DIM_HEALTH},
+    [FIELD_PARTS] = {NC_DOUBLE, DIM_PART},
+    [FIELD_ACTIVITIES] = {NC_DOUBLE, DIM_ACTIVITY},
+    [FIELD_TIME_PARTS] = {NC_DOUBLE, DIM_TIME_PART},
+    [FIELD_ROUNDS] = {NC_DOUBLE, DIM_ROUND},
+};
 
 /* Only quantities have units; texts, flags and bits have none. By CF, counts and fractions need
  * none. */
 static void define_attributes(struct dataset *set, int variable, const struct field *field)
 {
-    bool quantity = type_of(field->type) != NC_STRING && !field->flags;
+    bool quantity = storage[field->type].type != NC_STRING && !field->flags;
     if (quantity && field->units && strcmp(field->units, "1") != 0)
         dataset_attribute(set, variable, "units", field->units);
     dataset_attribute(set, variable, "long_name", field->long_name);
@@ -237,14 +231,13 @@ bool dataset_has_column(const struct dataset *set, const char *name)
     return false;
 }
 
-/* Returns the variable's id; -1 after a failure. */
 static int variable_define(struct dataset *set, const char *name, const struct field *field,
                            enum dimension rows)
 {
-    enum dimension inner = inner_of(field->type);
+    enum dimension inner = storage[field->type].inner;
     int variable = -1, count = inner == DIM_NONE ? 1 : 2;
     const int dimensions[2] = {set->dimensions[rows], count == 2 ? set->dimensions[inner] : -1};
-    nc_type type = type_of(field->type);
+    nc_type type = storage[field->type].type;
     dataset_check(set, name, nc_def_var(set->id, name, type, count, dimensions, &variable));
     if (dataset_failed(set))
         return -1;
@@ -264,10 +257,9 @@ void dataset_define_field(struct dataset *set, const struct field *field, const 
         (dimension != DIM_CONFIG && set->lengths[dimension] == 0))
         return;
     struct column column = {*field, -1, group};
-    struct column *grown = array_grow(set->columns, set->column_count, sizeof *grown);
     char *name = NULL;
-    set->columns = grown ? grown : set->columns;
-    if (!grown || asprintf(&name, "%s%s", prefix, field->name) < 0) {
+    if (!ARRAY_GROW(set->columns, set->column_count) ||
+        asprintf(&name, "%s%s", prefix, field->name) < 0) {
         set->no_memory = true;
         return;
     }
@@ -283,8 +275,8 @@ void dataset_list_field(const struct field *field, const char *prefix, enum dime
 {
     static const char *const origins[] = {
         [FIELD_MEASURED] = "", [FIELD_DERIVED] = ", derived", [FIELD_MODELLED] = ", modelled"};
-    enum dimension inner = inner_of(field->type);
-    bool text = type_of(field->type) == NC_STRING;
+    enum dimension inner = storage[field->type].inner;
+    bool text = storage[field->type].type == NC_STRING;
     fprintf(stream, "%s%s(%s%s%s): %s%s\n    %s\n", prefix, field->name, dimension_name[dimension],
             inner == DIM_NONE ? "" : ", ", inner == DIM_NONE ? "" : dimension_name[inner],
             text                        ? "text"
@@ -313,7 +305,7 @@ static void column_put(struct dataset *set, const struct column *column, size_t 
                        const void *const *rows)
 {
     const struct field *field = &column->field;
-    enum dimension inner = inner_of(field->type);
+    enum dimension inner = storage[field->type].inner;
     size_t width = inner == DIM_NONE ? 1 : set->lengths[inner];
     bool made = field->type == FIELD_OUTCOME;
     const size_t start[2] = {first, 0}, counts[2] = {count, width};

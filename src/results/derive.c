@@ -138,7 +138,6 @@ static double few_blocks_share(const struct record *record)
 
 /* ---- FLOPs by unit ---- */
 
-/* Returns NaN without a unit or a precision. */
 static double rate_of(const double vector[PRECISION_COUNT], const double tensor[PRECISION_COUNT],
                       int64_t unit, enum precision precision)
 {
@@ -274,7 +273,6 @@ static struct traffic traffic_of(const struct record *record, int own, int level
     return (struct traffic){record->bytes_written[level] + dirty, counted + dirty};
 }
 
-/* Returns the time that the traffic takes at the level's roof, s. */
 static double level_time(const struct device *device, int level, struct traffic traffic)
 {
     return traffic.all / device_mix_bandwidth(device, level, traffic.written / traffic.all);

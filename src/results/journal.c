@@ -37,7 +37,6 @@ enum {
     CHECKED_AT = KIND_AT + sizeof FRAME_KIND - 1,
 };
 
-/* Returns the line with its newline; the caller frees it. NULL: no memory. */
 static char *line_format(const char *kind, const char *entry, bool first, size_t *length)
 {
     char *line = NULL, format[32] = "", checksum[CHECKSUM_LENGTH + 1];
@@ -125,7 +124,6 @@ static enum status file_lock(int fd, const char *path, enum journal_mode mode, s
     return system_error(error, path, "lock");
 }
 
-/* Sets *end to the offset after the last newline. */
 static enum status find_end(int fd, const char *path, off_t *end, struct error *error)
 {
     char block[4096];
@@ -148,7 +146,6 @@ static enum status find_end(int fd, const char *path, off_t *end, struct error *
     return STATUS_OK;
 }
 
-/* True if new lines follow the content of an existing file. */
 static bool is_resumed(enum journal_mode mode)
 {
     return mode != JOURNAL_CREATE && mode != JOURNAL_REPLACE;

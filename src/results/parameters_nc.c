@@ -51,14 +51,10 @@ static void axis_note(struct parameters *p, const char *name)
         if (strcmp(p->axes[i], name) == 0)
             return;
     char *copy = strdup(name);
-    void *grown = copy ? array_grow(p->axes, p->axis_count, sizeof *p->axes) : NULL;
-    p->set->no_memory = p->set->no_memory || !grown;
-    if (!grown) {
+    if (!copy || !ARRAY_ADD(p->axes, p->axis_count, copy)) {
+        p->set->no_memory = true;
         free(copy);
-        return;
     }
-    p->axes = grown;
-    p->axes[p->axis_count++] = copy;
 }
 
 static void axes_list(struct parameters *p, const struct results *results)
@@ -96,7 +92,6 @@ static bool is_named(const struct workload *workload, const char *name,
     return named;
 }
 
-/* Whether a parameter gets a variable: a workload needs it, or it is an axis of a program. */
 static bool is_wanted(const struct parameters *p, const char *name, const struct results *results)
 {
     for (size_t i = 0; p->used && workloads[i]; ++i)
@@ -184,13 +179,10 @@ static void parameter_add(struct parameters *p, const struct parameter *paramete
     for (size_t i = 0; i < p->count; ++i)
         if (strcmp(p->parameters[i]->name, parameter->name) == 0)
             return;
-    void *grown = array_grow(p->parameters, p->count, sizeof *p->parameters);
-    p->parameters = grown ? grown : p->parameters;
-    void *flags = array_grow(p->requested, p->count, sizeof *p->requested);
-    p->requested = flags ? flags : p->requested;
-    p->set->no_memory = p->set->no_memory || !grown || !flags;
-    if (!grown || !flags)
+    if (!ARRAY_GROW(p->parameters, p->count) || !ARRAY_GROW(p->requested, p->count)) {
+        p->set->no_memory = true;
         return;
+    }
     p->requested[p->count] = false;
     if (parameter->kind == PARAMETER_INTEGER) {
         variable_define(p, parameter, "", FIELD_INTEGER, first);

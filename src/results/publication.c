@@ -68,7 +68,6 @@ static enum status write_file(const struct results *results, const struct public
                         access(netcdf, F_OK) == 0 ? " with --overwrite" : "");
 }
 
-/* STATUS_FAILED: rows failed. */
 static enum status judge(const struct summary *summary, const char *netcdf, struct error *error)
 {
     size_t failed = summary->rows[RECORD_FAILED];
@@ -115,7 +114,6 @@ static enum status sort(struct results *results, const struct plan *plan, struct
     return status;
 }
 
-/* Names the rows that results_sort left out. */
 static void warn_unplanned(const struct results *results, const struct log *log)
 {
     enum { NAMES_MAX = 8 };
@@ -132,7 +130,6 @@ static void warn_unplanned(const struct results *results, const struct log *log)
                   names, results->unplanned > NAMES_MAX ? ", ..." : "");
 }
 
-/* Writes file and report. STATUS_FAILED: rows failed. */
 static enum status publish(struct results *results, const struct publication *publication,
                            const char *netcdf, const struct log *log, struct summary *summary,
                            struct error *error)

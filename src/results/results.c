@@ -109,7 +109,6 @@ static enum status round_set(struct row *row, size_t round, const struct record 
     return STATUS_OK;
 }
 
-/* Sets median, interval and output_hash if the row has two or more timed rounds. */
 static enum status rounds_into_record(const struct row *row, struct record *record,
                                       struct error *error)
 {
@@ -223,10 +222,8 @@ static int64_t index_row(json_t *index, const char *identity, size_t count)
 enum status results_add_session(struct results *results, struct json_text session,
                                 struct error *error)
 {
-    void *grown = array_grow(results->sessions, results->session_count, sizeof *results->sessions);
-    if (!grown)
+    if (!ARRAY_GROW(results->sessions, results->session_count))
         return no_memory(error);
-    results->sessions = grown;
     enum status status = session_decode(session, &results->sessions[results->session_count], error);
     results->session_count += status == STATUS_OK;
     return status;
@@ -236,19 +233,17 @@ enum status results_add_device(struct results *results, const struct device *dev
                                struct link_list *links, struct error *error)
 {
     struct indexed_results *owner = (struct indexed_results *)results;
-    void *grown = array_grow(results->devices, results->device_count, sizeof *device);
-    results->devices = grown ? grown : results->devices;
-    struct link_list *lists = array_grow(owner->links, results->device_count, sizeof *links);
-    owner->links = lists ? lists : owner->links;
     int64_t row = index_row(owner->devices, device->key, results->device_count);
-    if (!grown || !lists || row < 0 || index_row(owner->linked, device->key, (size_t)row) < 0) {
+    if (row < 0 || index_row(owner->linked, device->key, (size_t)row) < 0 ||
+        !ARRAY_GROW(results->devices, results->device_count) ||
+        !ARRAY_GROW(owner->links, results->device_count)) {
         link_list_clear(links);
         return no_memory(error);
     }
     if ((size_t)row < results->device_count)
-        link_list_clear(&lists[row]);
+        link_list_clear(&owner->links[row]);
     results->devices[row] = *device;
-    lists[row] = *links;
+    owner->links[row] = *links;
     results->device_count += (size_t)row == results->device_count;
     owner->links_count = results->device_count;
     return STATUS_OK;
@@ -306,9 +301,9 @@ enum status results_add_record(struct results *results, const struct record *rec
         return add_round(results, record, error);
     TRY(row_of_record(record, &row, error));
     row.place = place;
-    void *grown = array_grow(results->rows, results->row_count, sizeof row);
-    results->rows = grown ? grown : results->rows;
-    int64_t at = grown ? row_place(owner, row.config_hash, row.device_key, true) : -1;
+    int64_t at = ARRAY_GROW(results->rows, results->row_count)
+                     ? row_place(owner, row.config_hash, row.device_key, true)
+                     : -1;
     if (at < 0) {
         row_clear(&row);
         return no_memory(error);

@@ -171,7 +171,6 @@ static void time_format(double time, char text[32])
     strftime(text, 32, isnan(time) ? "unknown" : "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
-/* Prints one line for each session, the latest session last. */
 static void history_print(const struct results *results, size_t unused, FILE *stream)
 {
     char start[32];
@@ -185,7 +184,6 @@ static void history_print(const struct results *results, size_t unused, FILE *st
     }
 }
 
-/* Prints the distinct values of a text member of all devices. */
 static void device_names_print(const struct results *results, size_t offset, FILE *stream)
 {
     const char *separator = "";
@@ -294,7 +292,6 @@ static void globals_write(struct dataset *set, const struct results *results)
  * the file also has BATCH_ROWS rows, so that whole chunks are written. */
 enum { BATCH_ROWS = 1024, BATCH_KERNELS = 4 * RECORD_KERNELS_MAX };
 
-/* A file that is being written. */
 struct writer {
     const struct results *results;
     struct dataset set;
@@ -492,7 +489,6 @@ static const struct device *device_of(const struct writer *w, size_t i)
     return w->devices[i] < 0 ? &w->blank_device : &w->results->devices[w->devices[i]];
 }
 
-/* Returns false if the record cannot be read or has changed. */
 static bool row_load(struct writer *w, size_t i)
 {
     const struct row *row = &w->results->rows[w->first + i];
@@ -655,7 +651,6 @@ static enum status fill(struct staged_file *draft, const struct results *results
     return writer_end(&w, error);
 }
 
-/* Outcome of `fill`. */
 struct fill_report {
     enum status status;
     struct error error;
@@ -704,7 +699,6 @@ static enum status fill_apart(struct staged_file *draft, const struct results *r
     return report.status;
 }
 
-/* Builds the file, and builds it again if a row had a value for an absent variable. */
 static enum status build(struct staged_file *draft, const struct results *results, json_t *found,
                          const char *output, struct error *error)
 {

@@ -130,10 +130,9 @@ enum status batch_measure(struct batch *batch, struct device_state *state,
                           const struct request *request, struct record *record, bool *waits,
                           struct error *error)
 {
-    struct measured row, *rows = array_grow(batch->rows, batch->count, sizeof row);
-    if (!rows)
+    struct measured row;
+    if (!ARRAY_GROW(batch->rows, batch->count))
         return error_set(error, STATUS_SYSTEM, "no memory for %zu rows", batch->count + 1);
-    batch->rows = rows;
     enum status status = begin(batch, state, request, &row, error);
     TRY(status);
     *waits = row.work && request->count_later && batch->device->has_room;

@@ -37,8 +37,7 @@
 #include "worker/cuda/profiling/tracer.h"
 
 enum {
-    LAUNCHES_MOST = 4000, /* limit; more launches are counted as one, because each range takes
-                             memory and time */
+    LAUNCHES_MOST = 4000, /* a region with more is one range, because ranges take memory and time */
     ROOM_LEAST = 64       /* spare ranges for launches outside the region */
 };
 enum stage { STAGE_BEFORE, STAGE_OPEN, STAGE_AFTER };
@@ -114,7 +113,6 @@ static const char *variable(const char *name)
     return value ? value : "";
 }
 
-/* False: the environment has no task. */
 static bool task_read(struct task *task)
 {
     static const char *const kinds[] = {"time", "trace", "count", "profile", NULL};
@@ -146,7 +144,6 @@ static bool task_is(unsigned kinds)
 
 /* ---- lines for the worker ---- */
 
-/* Writes one line; `format` has no newline. */
 __attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
 {
     va_list arguments;
@@ -158,7 +155,6 @@ __attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
     fputc('\n', injection.notes);
 }
 
-/* Writes all lines to the file, before the process may die. */
 static void notes_flush(void)
 {
     if (injection.notes)
@@ -223,29 +219,21 @@ static void counting_try(void)
         refused(&refusal);
 }
 
-/* Whether the thread uses the counted context: the context of the first allocation (count), or of
- * the first region (profile). */
-static bool context_is_counted(struct outcome *refusal)
-{
-    CUcontext context = NULL;
-    bool counted = cuCtxGetCurrent(&context) == CUDA_SUCCESS && context == injection.context;
-    if (!counted)
-        outcome_set(refusal, COUNTED_INCOMPLETE,
-                    "the region is in another context than the first %s",
-                    injection.task.kind == TASK_COUNT ? "allocation" : "region");
-    return counted;
-}
-
 /* After a failure this process counts nothing more. */
 static void counting_begin(void)
 {
+    CUcontext context = NULL;
     struct outcome refusal;
     counting_try();
     if (!injection.counting)
         return;
     if (injection.order.by == COUNTERS_BY_REPLAY)
         injection.begun = 0;
-    if (context_is_counted(&refusal) && counters_region_open(injection.counters, &refusal)) {
+    if (cuCtxGetCurrent(&context) != CUDA_SUCCESS || context != injection.context) {
+        outcome_set(&refusal, COUNTED_INCOMPLETE,
+                    "the region is in another context than the first %s",
+                    injection.task.kind == TASK_COUNT ? "allocation" : "region");
+    } else if (counters_region_open(injection.counters, &refusal)) {
         injection.counted = true;
         return;
     }
@@ -549,7 +537,6 @@ static CUptiResult watch(void)
     return code == CUPTI_SUCCESS && task_is(TRACES) ? tracer_watch() : code;
 }
 
-/* Opens the file of this process and point. */
 static void notes_open(void)
 {
     char path[sizeof injection.task.folder + 64];

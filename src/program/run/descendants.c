@@ -61,18 +61,15 @@ static bool entry_kill(struct entry *entry, const struct entry *list, size_t cou
 static void kill_descendants(void)
 {
     DIR *folder = opendir("/proc");
-    struct entry *list = NULL, *grown;
+    struct entry *list = NULL;
     size_t count = 0;
     pid_t own = getpid();
     if (!folder)
         return;
     for (const struct dirent *entry; (entry = readdir(folder));)
-        if (isdigit((unsigned char)entry->d_name[0]) &&
-            (grown = array_grow(list, count, sizeof *list)) != NULL) {
-            list = grown;
+        if (isdigit((unsigned char)entry->d_name[0]) && ARRAY_GROW(list, count))
             list[count++] = (struct entry){.pid = (pid_t)strtol(entry->d_name, NULL, 10),
                                            .parent = parent_of(entry->d_name)};
-        }
     closedir(folder);
     if (list)
         qsort(list, count, sizeof *list, entry_compare);

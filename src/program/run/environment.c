@@ -22,11 +22,7 @@ static void keep(struct environment *environment, char *variable)
 {
     const size_t name = variable ? strcspn(variable, "=") + 1 : 0;
     size_t place = 0;
-    void *grown =
-        array_grow(environment->variables, environment->count + 1, sizeof *environment->variables);
-    if (grown)
-        environment->variables = grown;
-    if (!grown || !variable) {
+    if (!variable || !ARRAY_GROW(environment->variables, environment->count + 1)) {
         free(variable);
         environment->complete = false;
         return;

@@ -11,8 +11,8 @@ struct environment {
 };
 
 /* Creates an environment of the variables that every program inherits. A program inherits nothing
- * else: no secret, and no variable of a launcher, since with it MPI would take the program for a
- * rank of the job. */
+ * else: no secret, and no variable of a launcher, because MPI would take a program with such a
+ * variable for a rank of the job. */
 struct environment environment_create(void);
 void environment_clear(struct environment *environment);
 

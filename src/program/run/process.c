@@ -3,11 +3,10 @@
  * Three pipes connect worker and reaper: the worker holds `life` open for as long as it lives, the
  * reaper writes the command's status to `report`, and the command prints into `output`. The
  * standard input of a persistent process is a socket. One loop polls the pipes and the socket until
- * the report has come, the time is up, or the persistent process answers. Except after an answer
- * the reaper then ends all descendants of the command, also if the worker is killed meanwhile; if
- * the reaper was killed, the worker ends them. So no process of an old command runs beside a new
- * one. A command that hangs in a driver costs 20 s, and then the worker gives up the device
- * (STATUS_DEVICE). */
+ * the report has come, the time is up, or the persistent process answers. Without an answer the
+ * reaper then ends all descendants of the command, even if the worker is killed; if the reaper is
+ * killed, the worker ends them. So no process of an old command runs beside a new one. A command
+ * that hangs in a driver costs 20 s, and then the worker gives up the device (STATUS_DEVICE). */
 #include "program/run/process.h"
 
 #include <errno.h>
@@ -212,7 +211,7 @@ static bool is_over(const struct running *running)
     return running->report < 0 || running->ended_bytes == sizeof running->ended;
 }
 
-/* Ends the command with all that it has started. False: some hang in the system. */
+/* Ends the command and all processes that it has started. False: some hang in the system. */
 static bool command_end(struct running *running)
 {
     double deadline = clock_monotonic() + end_patience;
@@ -321,8 +320,8 @@ void persistent_end(struct persistent **persistent)
     *persistent = NULL;
 }
 
-/* Whether the process gets the variable anew with each point. ROOFSWEEP_INJECT is set only at the
- * start: a process keeps its kind of task. */
+/* True if the process gets the variable with each point. ROOFSWEEP_INJECT is set only at the start:
+ * a process keeps its kind of task. */
 static bool comes_with_points(const char *variable)
 {
     static const char point[] = "ROOFSWEEP_", start[] = "ROOFSWEEP_INJECT=";
@@ -385,7 +384,6 @@ static enum status member_start(struct persistent **persistent, const struct pro
     return status;
 }
 
-/* Sends the point to the process with the same key, or starts one. */
 static enum status point_give(struct persistent **persistent, const struct process *process,
                               struct member **member, struct error *error)
 {

@@ -25,7 +25,7 @@ struct process_end {
     int status; /* status by waitpid; unset if timed_out */
     double seconds;
     struct tail tail; /* end of standard output and error, on one line */
-    int life;         /* owned; of the reaper; -1: none */
+    int life;         /* owned: pipe whose end kills the reaper; -1: none */
 };
 
 /* Runs a command to its end, and sets *end. STATUS_OK: its exit status is 0. STATUS_FAILED: it
@@ -34,11 +34,12 @@ struct process_end {
  * system call and cannot be ended. */
 enum status process_run(const struct process *process, struct process_end *end,
                         struct error *error);
-/* Ends the reaper of process_run, which sweeps scratch folders if the worker dies before. */
+/* Ends the reaper of process_run. Until then the reaper sweeps scratch folders if the worker dies.
+ */
 void process_release(struct process_end *end);
 
 /* Persistent processes: programs that start once and measure one point after the other. Points go
- * to the same process if words and environment are equal, without the variables ROOFSWEEP_* of a
+ * to the same process if words and environment are equal, apart from the variables ROOFSWEEP_* of a
  * point. The program reads each further point from its standard input, a socket, as a line of words
  * NAME=VALUE, and answers "done" there. All persistent processes end together: by persistent_end,
  * or by process_release, which ends all descendants of the worker. */

@@ -56,8 +56,8 @@ static _Noreturn void become(const char *folder, char **words, pid_t reaper)
     _exit(127);
 }
 
-/* Waits until the command has ended, and sets *status, or until the worker wants its end or is
- * dead. Reaps orphans meanwhile. */
+/* Waits until the command ends, and then sets *status; or until the worker dies or wants the
+ * command's end. Reaps orphans meanwhile. */
 static void wait_for(pid_t command, int children, int *status)
 {
     struct pollfd events[2] = {{.fd = REAPER_LIFE, .events = POLLIN},

@@ -2,12 +2,12 @@
  *
  *   roofsweep-reaper FOLDER COMMAND [ARGUMENT...]
  *
- * The reaper runs the command in the folder, in a process group of its own. When the command ends,
- * or the worker writes a byte to REAPER_LIFE or dies and so closes it, the reaper ends all that the
- * command has started, and reports. Then it waits: if the worker dies, the reaper sweeps scratch
- * folders; a worker that has removed its own folder kills the reaper. The reaper leads a session of
- * its own and has another name than the other programs, so that it outlives a worker that is killed
- * with its group, or by `pkill -f roofsweep`. */
+ * The reaper runs the command in the folder, in a process group of its own. The reaper ends all
+ * that the command has started, and reports, when the command ends, when the worker writes a byte
+ * to REAPER_LIFE, or when the worker's death closes REAPER_LIFE. Then it waits: if the worker dies,
+ * it sweeps scratch folders; a worker that has removed its own folder kills it. The reaper leads a
+ * session of its own and has another name than the other programs, so that it outlives a worker
+ * that is killed with its group, or by `pkill -f roofsweep`. */
 #pragma once
 
 #include <stdbool.h>

@@ -47,12 +47,7 @@ static enum status region_take(double seconds, struct report *report, struct err
         return error_set(error, STATUS_FAILED, "a region of 0 s: nothing is done in no time");
     if (seconds > FIELD_SECONDS_MAX || report->region_count == REPORT_REGIONS_MAX)
         return error_set(error, STATUS_FAILED, "more regions, or longer ones, than there can be");
-    void *regions = array_grow(report->regions, report->region_count, sizeof seconds);
-    if (!regions)
-        return no_memory(error);
-    report->regions = regions;
-    report->regions[report->region_count++] = seconds;
-    return STATUS_OK;
+    return ARRAY_ADD(report->regions, report->region_count, seconds) ? STATUS_OK : no_memory(error);
 }
 
 static enum status report_line(char *line, struct report *report, struct error *error)
@@ -124,7 +119,6 @@ static enum status no_meaning(const char *what, const char *text, struct error *
     return error_set(error, STATUS_FAILED, "%s nothing: %.100s", what, text);
 }
 
-/* Index of the kernel; kernel_count: not found. */
 static size_t kernel_find(const struct injected *in, const struct kernel *kernel)
 {
     size_t i = 0;
@@ -156,29 +150,15 @@ static enum status kernel_take(const char *text, struct injected *in, struct err
     snprintf(kernel.name, sizeof kernel.name, "%s", text + name);
     size_t row = kernel_find(in, &kernel);
     bool known = row < in->kernel_count;
-    void *kernels = known ? in->kernels : array_grow(in->kernels, in->kernel_count, sizeof kernel);
-    void *launches = array_grow(in->launches, in->launch_count, sizeof *in->launches);
-    in->kernels = kernels ? kernels : in->kernels;
-    in->launches = launches ? launches : in->launches;
-    if (!kernels || !launches)
+    if (!known && !ARRAY_ADD(in->kernels, in->kernel_count, kernel))
         return no_memory(error);
-    if (!known)
-        in->kernels[in->kernel_count++] = kernel;
     ++in->kernels[row].count;
     in->kernels[row].time += 1e-9 * (double)(end - start);
-    in->launches[in->launch_count++] = (struct launch){start, end, correlation, row, node};
     in->in_graphs += node != 0;
-    return STATUS_OK;
-}
-
-static enum status call_take(const char *text, struct injected *in, struct error *error)
-{
-    uint64_t *calls = array_grow(in->calls, in->call_count, sizeof *calls);
-    if (!calls)
-        return no_memory(error);
-    in->calls = calls;
-    in->calls[in->call_count++] = strtoull(text, NULL, 10);
-    return STATUS_OK;
+    return ARRAY_ADD(in->launches, in->launch_count,
+                     (struct launch){start, end, correlation, row, node})
+               ? STATUS_OK
+               : no_memory(error);
 }
 
 static enum status moved_take(const char *text, struct injected_moves *moves, struct error *error)
@@ -209,11 +189,8 @@ static enum status each_take(const char *text, struct injected *in, struct error
     char *rest;
     size_t launch = strtoul(text, &rest, 10);
     if (launch >= in->each_count) {
-        void *each =
-            launch == in->each_count ? array_grow(in->each, launch, sizeof *in->each) : NULL;
-        if (!each)
+        if (launch > in->each_count || !ARRAY_GROW(in->each, launch))
             return no_memory(error);
-        in->each = each;
         for (int i = 0; i < QUANTITY_COUNT; ++i)
             in->each[launch][i] = NAN;
         ++in->each_count;
@@ -231,15 +208,13 @@ static enum status line_take(char *line, struct injected *in, struct error *erro
     if (strcmp(line, "opened") == 0) {
         in->processes = 1;
     } else if (strcmp(line, "closed") == 0) {
-        void *regions = array_grow(in->regions, in->region_count, sizeof *in->regions);
-        if (!regions)
+        if (!ARRAY_ADD(in->regions, in->region_count, strtod(text, NULL)))
             return no_memory(error);
-        in->regions = regions;
-        in->regions[in->region_count++] = strtod(text, NULL);
     } else if (strcmp(line, "kernel") == 0) {
         return kernel_take(text, in, error);
     } else if (strcmp(line, "call") == 0) {
-        return call_take(text, in, error);
+        if (!ARRAY_ADD(in->calls, in->call_count, strtoull(text, NULL, 10)))
+            return no_memory(error);
     } else if (strcmp(line, "copy") == 0) {
         return moved_take(text, &in->copies, error);
     } else if (strcmp(line, "fill") == 0) {
@@ -359,11 +334,11 @@ static void moves_record(const struct injected_moves *moves, int64_t iterations,
     *time = moves->time / (double)iterations;
 }
 
-/* Whether the device waited for the host: gaps before launches whose call ends after the previous
- * kernel. Yes: such gaps are most of the time between kernels, and more than 5 % of the timed
- * region, whose time without kernels is the share `gap`. The trace slows the start and the end of a
- * region most, so they do not count. A call of a graph launches several kernels. FIELD_MISSING:
- * there are more calls than launches, or fewer, or no gaps. */
+/* Whether the device waited for the host. The host causes a gap if the call of the next launch ends
+ * after the previous kernel. 1: such gaps are most of the time between kernels, and more than 5 %
+ * of the timed region; `gap` is the share of all gaps in the timed region. The trace slows the
+ * start and the end of a region most, so they do not count. A call of a graph launches several
+ * kernels. FIELD_MISSING: the numbers of calls and launches differ, or there are no gaps. */
 static int64_t waited_for_host(struct injected *traced, double gap)
 {
     const double half = 0.5, visible = 0.05;

@@ -45,10 +45,10 @@ struct report {
     double *regions; /* owned; times in s, in the order of the file */
     size_t region_count;
     double verify_error, verify_tolerance; /* NaN: not reported; of several results the worst */
-    /* Sums over the regions with a line `threads`, without wall time. region = all: the caller sets
-     * that of the whole run. */
+    /* Sums of the lines `threads`, without wall time. With region = all, the caller replaces them
+     * by the occupancy of the whole run. */
     struct occupancy occupied;
-    size_t occupied_count; /* number of these regions */
+    size_t occupied_count; /* number of lines `threads` */
 };
 
 /* STATUS_FAILED: a line is unknown, several files have regions, or a file is not a regular file. */
@@ -63,8 +63,7 @@ struct injected_moves {
 
 /* The library's report. */
 struct injected {
-    size_t processes; /* number of processes that opened a region; one process gave all other
-                         members */
+    size_t processes; /* number of processes that opened a region; other members have one process */
     double *regions;  /* owned; times in s */
     size_t region_count;
     struct kernel *kernels; /* owned; count and time cover the whole region */

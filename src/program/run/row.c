@@ -1,16 +1,16 @@
 /* Measures a row of a program: runs its command several times, each time for another task, and
  * makes a record of the reports. The tasks:
  *
- *   time     times regions by the program's own clock; if the program has none, by the library
+ *   time     times regions by the program's own clock, or by the library if it reports no region
  *   trace    traces kernels, copies and fills of the first region
  *   profile  traces the first region and counts others in the same run, if there are three or more
  *   count    counts: one run for each pass of the counters, or one run with all kernels replayed
  *
  * A program whose CUDA graphs hide vector FLOPs is traced and counted once more without graphs.
- * With counters = causes one more run counts activities of the launches that no graph makes. Only
- * the time must succeed: a run for kernels or counts that fails leaves its reason in the record.
- * The request's timeout holds for all runs together. A run during which the job was suspended is
- * repeated. Each run costs the start of the program. */
+ * With counters = causes, one more run counts the activities of launches outside graphs. Only the
+ * time must succeed: a run for kernels or counts that fails leaves its reason in the record. The
+ * request's timeout limits all runs together. A run during which the job was suspended is repeated.
+ * Each run costs the start of the program. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -32,14 +32,14 @@
 
 enum { PROGRAM_HASH = sizeof((struct record *)NULL)->program_hash };
 
-/* s; within this time a signal to all processes of a job reaches the worker after the program */
+/* s; longest time between the arrivals of a job's signal at the program and at the worker */
 static const double signal_patience = 0.5;
 
 struct program {
     const struct request *request;
     struct program_device device;
     struct command_line command;    /* owned; the same in all runs */
-    struct environment environment; /* owned; variables of single runs are not in it */
+    struct environment environment; /* owned; each run replaces the variables of its task */
     char folder[4096];              /* working folder, absolute */
     int64_t iterations;
     bool causes;                    /* the next run counts activities */
@@ -63,7 +63,6 @@ static bool is_replayed(const struct program *program)
 
 /* ---- before the runs ---- */
 
-/* Sets an environment variable for all further runs. */
 static void number_put(struct program *program, const char *name, size_t number)
 {
     char text[24];
@@ -248,7 +247,7 @@ static enum status program_run(struct program *program, struct process_end *end,
     return status;
 }
 
-/* Runs with the injected library; program/inject/inject.c lists the library's variables. */
+/* program/inject/inject.c lists the library's variables. */
 static enum status program_run_injected(struct program *program, const char *task,
                                         struct injected *injected, struct error *error)
 {
@@ -275,8 +274,8 @@ static enum status record_samples(double *seconds, size_t count, int64_t iterati
     return measure_keep_samples(seconds, count, record, &stats, error);
 }
 
-/* On a CPU the timed region is one kernel, and the threads are those of the whole run (region =
- * all), or as the program reports for each region. */
+/* On a CPU the timed region is one kernel. Its threads are those of the whole run (region = all),
+ * or those that the program reports for each region. */
 static void record_threads(const struct program *program, const struct report *report,
                            struct record *record)
 {
@@ -430,7 +429,7 @@ static enum status count_run(struct program *program, const struct injected *tra
 static enum status count_runs(struct program *program, struct found *found,
                               const struct scratch *images, struct error *error)
 {
-    const size_t most = 64;     /* more runs than any chip needs passes */
+    const size_t most = 64;     /* no chip needs as many passes */
     program->persistent = NULL; /* counters start at the first allocation, so in a new process */
     for (size_t i = 0; i < most; ++i) {
         struct injected counted;
@@ -496,7 +495,7 @@ static enum status profile_runs(struct program *program, size_t regions, struct 
     return status;
 }
 
-/* With counters = causes counts the activities of each traced launch in one more run: one pass in
+/* With counters = causes, counts the activities of each traced launch in one more run: one pass in
  * every second region, or all passes of a replayed kernel. Fails only with STATUS_DEVICE. */
 static enum status causes_run(struct program *program, size_t regions,
                               const struct injected *traced, struct injected *causes,
@@ -549,8 +548,8 @@ static enum status profile_command(struct program *program, size_t regions, bool
 
 /* ---- without CUDA graphs ---- */
 
-/* Whether the vector FLOPs of `plain`, the run without graphs, hold for `found`, the run with
- * graphs. If not, *why has the reason. */
+/* True if the run without graphs, `plain`, gives the vector FLOPs of the run with graphs, `found`.
+ * If not, *why has the reason. */
 static bool is_the_same(const struct found *found, const struct found *plain, struct outcome *why)
 {
     outcome_set(why, OUTCOME_MISSING, NULL);

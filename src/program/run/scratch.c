@@ -27,7 +27,8 @@ enum status scratch_create(struct scratch *scratch, struct error *error)
     for (bool swept = false;; swept = true) {
         snprintf(created.path, sizeof created.path, "%.3900s/roofsweep-program-%s-%s",
                  temporary && *temporary ? temporary : "/tmp", host, unique);
-        if (!swept) /* first, so that the new folder soon has a reaper */
+        if (!swept) /* before mkdtemp, so that little time passes until a reaper guards the folder
+                     */
             scratch_sweep(created.path);
         const bool made = mkdtemp(created.path) != NULL;
         created.descriptor = made ? open(created.path, FOLDER_FLAGS) : -1;
@@ -39,8 +40,8 @@ enum status scratch_create(struct scratch *scratch, struct error *error)
         flock(created.descriptor, LOCK_EX);
         if (access(created.path, F_OK) == 0)
             break;
-        close(created
-                  .descriptor); /* another process swept the folder before this process locked it */
+        /* Another process swept the folder before this process locked it. */
+        close(created.descriptor);
     }
     *scratch = created;
     return STATUS_OK;

@@ -40,7 +40,7 @@ struct lines {
     struct parameter parameters[WORKLOAD_PARAMETERS_MAX];
 };
 
-/* A point of the axes, and the configuration that is made of it. */
+/* A point of the axes, and the configuration that is made from it. */
 struct point {
     const struct lines *lines;
     const struct config *axes;
@@ -122,10 +122,8 @@ static enum status line_take(struct section *section, const struct ini_line *lin
     if (lines && lines->count == LINES_MAX)
         return error_set(error, STATUS_USAGE, "more than %d keys in [%s]", LINES_MAX,
                          line->section);
-    void *grown = lines ? array_grow(lines->list, lines->count, sizeof *lines->list) : NULL;
-    if (!grown)
+    if (!lines || !ARRAY_GROW(lines->list, lines->count))
         return error_set(error, STATUS_SYSTEM, "out of memory");
-    lines->list = grown;
     struct line *kept = &lines->list[lines->count++];
     *kept = (struct line){strdup(line->key), strdup(line->value), line->number};
     return kept->key && kept->value ? STATUS_OK : error_set(error, STATUS_SYSTEM, "out of memory");
@@ -282,7 +280,6 @@ static enum status formula_put(struct point *p, const struct line *line, struct 
     return STATUS_OK;
 }
 
-/* Sets the axis that the line of ungraphed.AXIS names. */
 static enum status axis_set(struct config *axes, const struct line *line, struct error *error)
 {
     const char *name = line->key + strlen(UNGRAPHED);
@@ -302,7 +299,7 @@ static enum status ungraphed_check(struct point *p, const struct line *line, str
     return axis_set(&axes, line, error);
 }
 
-/* The rows env.NAME and ungraphed.AXIS hold for all keys that begin with env. and ungraphed. */
+/* The rows env.NAME and ungraphed.AXIS match all keys that begin with env. and ungraphed. */
 /* clang-format off */
 static const struct setting {
     enum status (*put)(struct point *p, const struct line *line, struct error *error);
@@ -506,8 +503,8 @@ static enum status axes_put(const struct config *axes, const bool *left, char *o
     return STATUS_OK;
 }
 
-/* Joins the variables, sorted by name, since the order of lines has no meaning, then the inherited
- * names. A shared process also gets the axes that neither command nor variables hold. */
+/* Joins the variables, sorted by name because the order of lines has no meaning, and the inherited
+ * names. A shared process also gets the axes that are in neither command nor variables. */
 static enum status environment_put(struct point *p, struct error *error)
 {
     static const char what[] = "an environment of";
@@ -541,8 +538,8 @@ static enum status environment_put(struct point *p, struct error *error)
     return STATUS_OK;
 }
 
-/* Appends the words of `other` that differ from `text`, with `index` in the form "INDEX:WORD" (see
- * `ungraphed` in program/workload.h). */
+/* Appends the words of `other` that differ from `text`, for `ungraphed` (program/workload.h).
+ * `index`: as "INDEX:WORD". */
 static enum status differences_put(const char *text, const char *other, bool index, char *out,
                                    size_t size, struct error *error)
 {
@@ -582,7 +579,7 @@ static enum status ungraphed_put(const struct point *p, struct error *error)
     return STATUS_OK;
 }
 
-/* An axis named precision sets the parameter if its value is a word of the parameter. */
+/* An axis named precision sets the parameter `precision` if the parameter allows its value. */
 static void precision_put(struct config *config)
 {
     int parameter = workload_role(config->workload, ROLE_PRECISION);

@@ -81,12 +81,8 @@ static void kernel_add(struct tracer *tracer, const activity_kernel *activity)
     while (row < trace->kernel_count && !kernel_same(&trace->kernels[row].kernel, &kernel.kernel))
         ++row;
     const bool known = row < trace->kernel_count;
-    void *kernels =
-        known ? trace->kernels : array_grow(trace->kernels, trace->kernel_count, sizeof kernel);
-    void *launches = array_grow(trace->launches, trace->launch_count, sizeof *trace->launches);
-    trace->kernels = kernels ? kernels : trace->kernels;
-    trace->launches = launches ? launches : trace->launches;
-    if (!kernels || !launches) {
+    if ((!known && !ARRAY_GROW(trace->kernels, trace->kernel_count)) ||
+        !ARRAY_GROW(trace->launches, trace->launch_count)) {
         problem_set(tracer, "no memory");
         return;
     }
@@ -104,13 +100,8 @@ static void kernel_add(struct tracer *tracer, const activity_kernel *activity)
 static void move_add(struct tracer *tracer, struct traced_move move)
 {
     struct trace *trace = &tracer->trace;
-    void *moves = array_grow(trace->moves, trace->move_count, sizeof move);
-    if (!moves) {
+    if (!ARRAY_ADD(trace->moves, trace->move_count, move))
         problem_set(tracer, "no memory");
-        return;
-    }
-    trace->moves = moves;
-    trace->moves[trace->move_count++] = move;
 }
 
 static void activity_add(struct tracer *tracer, const CUpti_Activity *activity)

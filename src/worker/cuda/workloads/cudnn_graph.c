@@ -40,10 +40,8 @@ struct cudnn_graph {
 static enum status descriptor_create(struct stack *stack, cudnnBackendDescriptorType_t type,
                                      cudnnBackendDescriptor_t *descriptor, struct error *error)
 {
-    void *descriptors = array_grow(stack->descriptors, stack->count, sizeof *stack->descriptors);
-    if (!descriptors)
+    if (!ARRAY_GROW(stack->descriptors, stack->count))
         return error_set(error, STATUS_FAILED, "no memory for %zu descriptors", stack->count + 1);
-    stack->descriptors = descriptors;
     TRY(CUDNN(cudnnBackendCreateDescriptor(type, descriptor)));
     stack->descriptors[stack->count++] = *descriptor;
     return STATUS_OK;
@@ -117,10 +115,8 @@ enum status cudnn_graph_operate(struct cudnn_graph *graph, cudnnBackendDescripto
                                 const struct cudnn_attribute *attributes, struct error *error)
 {
     const size_t count = (size_t)graph->operation_count;
-    void *operations = array_grow(graph->operations, count, sizeof *graph->operations);
-    if (!operations)
+    if (!ARRAY_GROW(graph->operations, count))
         return error_set(error, STATUS_FAILED, "no memory");
-    graph->operations = operations;
     TRY(cudnn_graph_describe(graph, type, attributes, &graph->operations[count], error));
     ++graph->operation_count;
     return STATUS_OK;
@@ -307,10 +303,8 @@ static enum status plan_add(struct cudnn_graph *graph, const struct cudnn_engine
     TRY(engine_check(engine, engines, &plan, error));
     if (!engines)
         TRY(plan_build(graph, &plan, error));
-    void *plans = array_grow(graph->plans, (size_t)graph->plan_count, sizeof *graph->plans);
-    if (!plans)
+    if (!ARRAY_GROW(graph->plans, (size_t)graph->plan_count))
         return error_set(error, STATUS_FAILED, "no memory for %d plans", graph->plan_count + 1);
-    graph->plans = plans;
     graph->plans[graph->plan_count++] = plan;
     return STATUS_OK;
 }
