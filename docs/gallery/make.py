@@ -18,7 +18,7 @@ from roofsweep_post.figures import frame, planes, style
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-PAPER, EIGHT = "tests/data/paper_h200.nc", "tests/data/roofs_8xh200.nc"
+PAPER = "tests/data/paper_h200.nc"
 ALGORITHMS, LOOPS = "tests/data/algorithms_h200.nc", "tests/data/loops_h200.nc"
 REPLICATE = "tests/data/node_4xh200.nc"
 TRAINING, CPU = "tests/data/training_h200.nc", "tests/data/training_cpu.nc"
@@ -157,7 +157,7 @@ FIGURES = [
     ),
     ("energy", "Energy of a FLOP: measured, and at the energy roofs", f"energy {ENERGY} --labels products"),
     ("roofs", "Roofs of a GPU against theory", f"roofs {PAPER}"),
-    ("map", "Eight GPUs: each roof against its median", f"map {EIGHT} --width page"),
+    ("map", "Four GPUs: each roof against its median", f"map {REPLICATE} --where condition=together --width page"),
     (
         "strip",
         "Four GPUs on the same configurations",

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compares points, lines, boxes and labels of figures with the result file.
 
-Usage: check_figures.py PAPER.nc EIGHT.nc KERNELS.nc LATER.nc... PAPER.nc has the paper's sweeps, EIGHT.nc roofs of
-eight GPUs, KERNELS.nc was measured with `kernels = yes`, and LATER.nc are more files of the GPU of PAPER.nc."""
+Usage: check_figures.py PAPER.nc FOUR.nc KERNELS.nc LATER.nc... PAPER.nc has the paper's sweeps, FOUR.nc roofs of
+four GPUs, KERNELS.nc was measured with `kernels = yes`, and LATER.nc are more files of the GPU of PAPER.nc."""
 
 import io
 import re
@@ -340,22 +340,22 @@ def check_kernels(data, paper):
     assert np.allclose(np.sort(drawn[:, 0]), np.sort(wanted)), (drawn, wanted)
 
 
-def check_nodes(eight):
-    axes = draw(eight, "map", width="page")
+def check_nodes(four):
+    axes = draw(four, "map", ["condition=alone"], width="page")
     (image,) = axes.get_images()
     matrix = np.asarray(image.get_array())
-    assert matrix.shape == (74, 8), matrix.shape
+    assert matrix.shape == (44, 4), matrix.shape
     assert not [patch for patch in axes.patches if patch.get_gid() == "slow"], "a healthy GPU is marked"
-    table = post.roofs(eight)
+    table = post.roofs(four)
     own = table[(table["name"] == "dram triad") & (table["condition"] == "alone")]["value"].to_numpy()
     row = [label.get_text() for label in axes.get_yticklabels()].index("dram triad, alone")
     assert np.allclose(matrix[row], 100 * (own / np.median(own) - 1))
-    refusal(eight, "strip")
+    refusal(four.isel(config=slice(0), kernel=slice(0)), "strip")
     # The number in a cell has a sign, because black-and-white print loses the colour.
     told = {(round(text.get_position()[1]), round(text.get_position()[0])): text.get_text() for text in axes.texts}
     assert told == {(row, column): f"{matrix[row, column]:+.0f}" for row, column in np.argwhere(np.abs(matrix) >= 2)}
     names = [label.get_text() for label in axes.get_xticklabels()]
-    assert names == [f"#{number} {eight.device_hostname.values[number]}" for number in range(8)], names
+    assert names == [f"#{number} {four.device_hostname.values[number]}" for number in range(4)], names
 
 
 def sessions_of(files):
@@ -369,15 +369,15 @@ def sessions_of(files):
     return sorted(found)
 
 
-def check_history(files, eight):
+def check_history(files, four):
     """Each roof is a line of speeds relative to the first session. A file without the device is left out. A resumed or
     merged file of two sessions has two points, each at the start of its session."""
     sessions = sessions_of(files)
     assert len(sessions) > len(files), "no file has two sessions"
-    axes = draw([eight, *files], "history")
+    axes = draw([four, *files], "history")
     dates = [label.get_text().replace("\n", " ") for label in axes.get_xticklabels()]
     assert dates == [f"{start:%Y-%m-%d %H:%M:%S}" for start, _ in sessions], dates
-    assert f"Left out, without a roof of it: {eight.attrs['path']}." in plain_caption(axes), plain_caption(axes)
+    assert f"Left out, without a roof of it: {four.attrs['path']}." in plain_caption(axes), plain_caption(axes)
     (line,) = [line for line in axes.get_lines() if line.get_gid() == "dram triad, alone"]
     assert np.allclose(line.get_xdata(), range(len(sessions)))
     assert np.allclose(line.get_ydata(), 100 * np.array([value for _, value in sessions]) / sessions[0][1])
@@ -433,10 +433,10 @@ def check_replicate(data):
     assert plain_caption(both).startswith("8 x NVIDIA H200 on 2 hosts, measured"), plain_caption(both)
 
 
-def check_roofs(eight):
+def check_roofs(four):
     """Draws each roof of a device, alone and together, in per cent of theory."""
-    axes = draw(eight, "roofs", ["place=3"])
-    own = post.roofs(eight)
+    axes = draw(four, "roofs", ["place=3"])
+    own = post.roofs(four)
     own = own[(own["place"] == 3) & own["nominal_fraction"].notna()]
     for condition, found in own.groupby("condition"):
         (line,) = lines(axes, condition).values()
@@ -490,7 +490,7 @@ def check_crowded(paper, others):
 
 
 def main():
-    paper, eight, counted, two, *later = (post.load(path) for path in sys.argv[1:])
+    paper, four, counted, two, *later = (post.load(path) for path in sys.argv[1:])
     check_planes(paper)
     check_series(paper)
     style.plt.close("all")
@@ -505,14 +505,14 @@ def main():
     check_words(paper, post.load(sys.argv[1].replace("paper_h100", "frameworks_h200")))
     check_intervals(post.load(sys.argv[1].replace("paper_h100", "training_cpu")))
     check_kernels(counted, paper)
-    check_nodes(eight)
-    check_history([two, later[1], later[0]], eight)
+    check_nodes(four)
+    check_history([two, later[1], later[0]], four)
     check_strip(later[1], later[0])
-    check_replicate(post.load(sys.argv[1].replace("paper_h100", "node_4xh200")))
-    check_roofs(eight)
+    check_replicate(four)
+    check_roofs(four)
     check_programs(post.load(sys.argv[1].replace("paper_h100", "frameworks_h200")))
     style.plt.close("all")
-    check_crowded(paper, [post.load(sys.argv[1].replace("paper_h100", "node_4xh200")), later[0]])
+    check_crowded(paper, [four, later[0]])
     before = [paper, paper.assign_attrs(path="later.nc")]
     check_devices(
         [post.load(sys.argv[1].replace("paper_h100", f"training_{name}")) for name in ("h200", "cpu")], before

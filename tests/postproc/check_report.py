@@ -2,7 +2,7 @@
 """Opens reports in headless Chromium. Checks console errors, hover texts, filters, kernels, hostile texts and many
 rows.
 
-Usage: check_report.py PAPER.nc. Exit status 77 without Chromium, Selenium or Plotly."""
+Usage: check_report.py PAPER.nc ROOFS.nc. Exit status 77 without Chromium, Selenium or Plotly."""
 
 import copy
 import io
@@ -196,11 +196,11 @@ def check_access(chrome):
     assert len(found) > 10 and not nameless, nameless
 
 
-def check_roofs(chrome, eight):
+def check_roofs(chrome, roofs):
     """The report on a file without rows has a figure of the roofs, and a table of roofs that a click sorts."""
     drawn = chrome.execute_script("return document.getElementById('plot').data.map(d => d.x)")
-    table = post.roofs(eight)
-    assert len(drawn) == 8 and sum(map(len, drawn)) == table["nominal_fraction"].notna().sum(), drawn
+    table = post.roofs(roofs)
+    assert len(drawn) == 4 and sum(map(len, drawn)) == table["nominal_fraction"].notna().sum(), drawn
     assert not any(chrome.find_element(By.ID, name).is_displayed() for name in ("rows", "csv"))
     chrome.find_element(By.CSS_SELECTOR, "#roofs th:nth-child(5)").click()
     cells = [cell.text for cell in chrome.find_elements(By.CSS_SELECTOR, "#roofs td:nth-child(5)")]
@@ -267,9 +267,9 @@ def main():
             opened(chrome, folder, data)
             check_page(chrome, data)
             check_access(chrome)
-            eight = post.load(sys.argv[1].replace("paper_h100", "roofs_8xh200"))
-            opened(chrome, folder, eight)
-            check_roofs(chrome, eight)
+            roofs = post.load(sys.argv[2])
+            opened(chrome, folder, roofs)
+            check_roofs(chrome, roofs)
             check_access(chrome)
             opened(chrome, folder, hostile(data))
             check_hostile(chrome)

@@ -31,6 +31,15 @@ ROWS = {
     "node_4xh200": 160,
     "training_cpu": 26,
 }
+COMMIT = "c4b6590567"  # measured the files
+# {file of other commits: what measuring it again needs}. A test fails if a file is missing here, or need not be here.
+OTHERS = dict.fromkeys(["node_2xh100", "paper_h100", "roofs_2xh100"], "H100s, which are not lent") | {
+    "node_2xh200": "two GPUs, which are not lent",
+    "node_4xh200": "four GPUs, which are not lent",
+    "roofs_2xcpu": "two nodes of a Slurm cluster, without other work",
+    "frameworks_cpu": "a machine without other work",
+    "training_cpu": "a machine without other work",
+}
 FAILED = {"training_h200": 1}  # a kernel of cuDNN with wrong gradients of 5x5 weights
 
 
@@ -164,8 +173,23 @@ def check_node(data):
     assert len(far) <= 2, data.configuration.values[far]
 
 
+def others_in(values, usual):
+    """Returns the words "VALUE in NAMES; ..." for files whose value is not the usual one. values: {file: value}"""
+    found = collections.defaultdict(list)
+    for name, value in sorted(values.items()):
+        found[value].append(f"`{name}`")
+    kinds = sorted(set(found) - {usual}, key=lambda value: int(value.split()[-1]))
+    return "; ".join(f"{value} in {', '.join(found[value])}" for value in kinds)
+
+
 def check_page(training, frameworks):
-    """The sentences of docs/measurements.md that name these files have their numbers."""
+    """The sentences of docs/measurements.md that name files have their numbers."""
+    every = {path.stem: post.load(path) for path in sorted(pathlib.Path().glob("*.nc"))}
+    every = {name: data for name, data in every.items() if data.sizes["config"]}
+    samples = {name: [data.samples.min(), data.samples.max()] for name, data in every.items()}
+    samples = {name: " to ".join(dict.fromkeys(f"{end:.0f}" for end in ends)) for name, ends in samples.items()}
+    warm = {name: re.search(r"warmup=(\d+)", data.attrs["settings"])[1] for name, data in every.items()}
+    rounds = {name: str(data.attrs.get("rounds", 1)) for name, data in every.items()}
     noisy = ((training.time_median_high - training.time_median_low) / training.time_median > 2 * 0.05).sum()
     second = frameworks.config_device.values == 1
     jax = np.char.startswith(frameworks.label.values.astype(str), "jax")
@@ -174,6 +198,8 @@ def check_page(training, frameworks):
     roofs = roofs[0].fillna(roofs[1]).fillna(roofs[2]).to_series().to_numpy().reshape(2, -1)
     apart = sorted(abs(roofs[1] / roofs[0] - 1))
     facts = (
+        f"median of 20 samples ({others_in(samples, '20')}) of one process ({others_in(rounds, '1')}).",
+        f"5 iterations ({others_in(warm, '5')})",
         f"In `training_cpu` {noisy:.0f} of {training.sizes['config']} rows are noisy.",
         f"{(second & jax).sum()} of {jax.sum()} rows of JAX",
         f"at most {apart[-3]:.1%}, but for the latency of device memory ({apart[-2]:.1%}) and launches by the host "
@@ -185,11 +211,16 @@ def check_page(training, frameworks):
 
 
 def main():
+    others = set()
     for path in sorted(pathlib.Path().glob("*.nc")):
+        commits = set(re.findall(r"roofsweep [\d.]+\+([\w-]+)", post.load(path).attrs["history"]))
+        assert commits and not any("dirty" in commit for commit in commits), f"{path}: {commits}"
+        others |= {path.stem} if commits != {COMMIT} else set()
         texts = [post.load(path).attrs[name] for name in ("command", "history", "manifest_path")]
         assert not re.search(r"(^|\s)/\w", "\n".join(texts)), f"{path} has a path of the machine: {texts}"
         if "frameworks" not in path.name:  # its rows are programs, which have no parameters
             test_xarray.check(path)
+    assert others == set(OTHERS), others ^ set(OTHERS)
     files = {name: load(name) for name in ROWS}
     check_paper(files["paper_h200"])
     check_two_sweeps(files["conv2d_batch_h200"], files["paper_h200"])

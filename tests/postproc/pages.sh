@@ -19,7 +19,7 @@ elsewhere() {
 data=$root/tests/data
 ln -s "$root/sweeps" sweeps
 mkdir gate
-for link in paper=paper_h100 sweep=paper_h100 roofs=roofs_8xh200 job=node_4xh200 last_quarter=node_4xh200 today=node_4xh200 \
+for link in paper=paper_h100 sweep=paper_h100 roofs=node_4xh200 job=node_4xh200 last_quarter=node_4xh200 today=node_4xh200 \
     old=node_4xh200 new=node_4xh200 h200=node_4xh200 one=conv2d_batch_h200 two=loops_h200 quickstart=conv2d_batch_h200; do
     cp "$data/${link#*=}.nc" "${link%=*}.nc"
 done

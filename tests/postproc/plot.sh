@@ -12,10 +12,10 @@ script() { # with warnings of matplotlib allowed
     served plot "$@"
 }
 paper=$root/tests/data/paper_h100.nc
-eight=$root/tests/data/roofs_8xh200.nc
+four=$root/tests/data/node_4xh200.nc
 "$ROOFSWEEP_PYTHON" "$root/postproc/roofsweep-post" merge --any-settings "$root/tests/data/loops_h200.nc" \
     "$root/tests/data/conv2d_batch_h200.nc" --output two.nc >output 2>&1 || fail "a file of two sessions"
-file "$root/tests/postproc/check_figures.py" "$paper" "$eight" golden.nc two.nc \
+file "$root/tests/postproc/check_figures.py" "$paper" "$four" golden.nc two.nc \
     "$root/tests/data/algorithms_h200.nc" "$root/tests/data/paper_h200.nc" || fail "a figure shows something else"
 # Every figure of the gallery is readable.
 expect 0 file "$root/tests/postproc/check_gallery.py" "$root"
@@ -31,7 +31,7 @@ expect 0 run 2 --output again.nc quickstart.ini
 cat >kinds.py <<'PY'
 import shlex, sys
 from roofsweep_post import cli
-h200, eight = sys.argv[1:]
+h200, four = sys.argv[1:]
 for words in [
     *(f"four quickstart.nc --labels filters --output figure.{format}" for format in ("pdf", "svg", "png")),
     "four quickstart.nc --labels filters --width page --output page.pdf",
@@ -40,11 +40,11 @@ for words in [
     "classic quickstart.nc again.nc --series file --labels shape --by hidden --output two.svg",
     "strip quickstart.nc again.nc --output strip.svg",
     f"history {h200} {h200} --output history.svg",
-    f"map {eight} --output map.svg",
+    f"map {four} --where condition=alone --output map.svg",
 ]:
     assert cli.run(cli.arguments(["plot", *shlex.split(words)])) == 0, words
 PY
-expect 0 file kinds.py "$paper" "$eight"
+expect 0 file kinds.py "$paper" "$four"
 for format in pdf svg png; do says "figure.$format"; done
 # Names that look like TeX, and names that are longer than a page.
 doctored node.nc names.nc 'data["device_model"][:] = numpy.full(4, "$x_{", dtype=object)

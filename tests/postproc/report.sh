@@ -7,7 +7,8 @@ python 'import plotly' 2>/dev/null || {
     exit 77
 }
 # A report works on a file without rows, on a file of roofs, and on several files.
-for files in golden.nc alone.nc "golden.nc node.nc" "$root/tests/data/roofs_8xh200.nc"; do
+rowless "$root/tests/data/node_4xh200.nc" roofs.nc
+for files in golden.nc alone.nc "golden.nc node.nc" roofs.nc; do
     # shellcheck disable=SC2086 # one file or two
     expect 0 script report $files --output page.html
     says page.html
@@ -21,4 +22,4 @@ kept golden.nc "cannot write ./golden.nc: it is an input file" report node.nc "$
 kept node.nc "cannot write node.nc: it exists and is a NetCDF file; --output must name another" report golden.nc -o node.nc
 cp golden.nc named.html
 kept named.html "cannot write named.html: it is an input file" report named.html
-file "$root/tests/postproc/check_report.py" "$root/tests/data/paper_h100.nc"
+file "$root/tests/postproc/check_report.py" "$root/tests/data/paper_h100.nc" roofs.nc

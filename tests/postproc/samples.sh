@@ -32,9 +32,19 @@ source == target or shutil.copy(source, target)
 with netCDF4.Dataset(target, "a") as data:
     exec(code)' "$@"
 }
-# sick FILE KIND: makes sick.nc, a copy of FILE in which device 5 has only 95 % of this kind of roof.
+# rowless SOURCE TARGET: copies a file without its rows. (xarray reads texts of no entries as numbers.)
+rowless() {
+    served code 'import sys, xarray
+data = xarray.open_dataset(sys.argv[1]).load().isel(config=slice(0), kernel=slice(0))
+for name in data.variables:
+    if data[name].dtype.kind in "OU":
+        data[name] = data[name].astype(object)
+    data[name].encoding = {}  # chunks of rows
+data.to_netcdf(sys.argv[2])' "$@"
+}
+# sick FILE KIND: makes sick.nc, a copy of FILE in which device 3 has only 95 % of this kind of roof.
 sick() {
-    doctored "$1" sick.nc 'sick = (data["device_roof_name"][:] == words[0]) & (data["device_roof_device"][:] == 5)
+    doctored "$1" sick.nc 'sick = (data["device_roof_name"][:] == words[0]) & (data["device_roof_device"][:] == 3)
 for value in "bandwidth", "performance", "nominal_fraction", "clock_fraction":
     data[f"device_roof_{value}"][sick] *= 0.95' "$2"
 }
