@@ -38,7 +38,7 @@ SECTIONS = {
         ("share/roofsweep/sweeps", "manifests that come with roofsweep (--sweeps)"),
     ],
     "ENVIRONMENT": [
-        ("SLURM_JOB_END_TIME", "limit of the time beside --time-limit, in seconds since 1970"),
+        ("SLURM_JOB_END_TIME", "another time limit beside --time-limit, in seconds since 1970"),
         ("SLURM_JOB_ID, PBS_JOBID, LSB_JOBID, FLUX_JOB_ID", "the job that the file names"),
         ("CUDA_VISIBLE_DEVICES", "GPUs that the ranks of a node share"),
         ("ROOFSWEEP_NCCL", "NCCL's library for links, instead of libnccl.so.2"),

@@ -1,5 +1,5 @@
-# Sets up roofsweep::onednn where oneDNN is found, 2.6 or newer. Without it the CPU worker has loops
-# alone. CMAKE_PREFIX_PATH, or ONEDNN_INCLUDE_DIR and ONEDNN_LIBRARY, name a oneDNN outside the system's folders.
+# Sets up roofsweep::onednn if oneDNN 2.6 or newer is found. Without oneDNN the CPU worker has only
+# loops. CMAKE_PREFIX_PATH, or ONEDNN_INCLUDE_DIR and ONEDNN_LIBRARY, name a oneDNN outside the system's folders.
 # The package's own CMake files are not used, because they need OpenCL for parts that are not used here.
 if(ROOFSWEEP_ONEDNN)
   find_path(ONEDNN_INCLUDE_DIR oneapi/dnnl/dnnl.h)
@@ -21,6 +21,6 @@ if(ROOFSWEEP_ONEDNN)
   elseif(NOT ROOFSWEEP_ONEDNN STREQUAL "AUTO")
     list(APPEND missing "oneDNN 2.6 or newer (Debian: libdnnl-dev)")
   else()
-    message(STATUS "oneDNN is not there (Debian: libdnnl-dev): the CPU worker has loops alone")
+    message(STATUS "oneDNN is missing (Debian: libdnnl-dev): the CPU worker has only loops")
   endif()
 endif()

@@ -3,7 +3,7 @@ set(CPACK_PACKAGE_CONTACT "the authors of roofsweep, see CITATION.cff")
 set(CPACK_STRIP_FILES ON)
 set(CPACK_GENERATOR TGZ)
 find_program(DPKG_SHLIBDEPS dpkg-shlibdeps)
-find_program(FILE_PROGRAM file) # CPack identifies programs by it
+find_program(FILE_PROGRAM file) # CPack recognises programs with it
 if(DPKG_SHLIBDEPS AND FILE_PROGRAM)
   set(CPACK_GENERATOR DEB)
   # The .deb depends on the libraries of one release, so its version names the release: 0.1.0-1~debian12.

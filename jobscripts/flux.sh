@@ -9,8 +9,8 @@
 #flux: --time-limit=60m
 gpus=4
 limit=58
-# If your centre requires them, add lines with --bank=PROJECT, --queue=NAME.
-# CPU nodes: flux run with --tasks-per-node=1, no --gpus-per-node, and `--device cpu` after the manifest.
+# If your centre requires a bank or a queue, add lines with --bank=PROJECT, --queue=NAME.
+# On CPU nodes change `flux run` below: --tasks-per-node=1, no --gpus-per-node. Add `--device cpu` after the manifest.
 
 #flux: --job-name=roofsweep
 
@@ -19,9 +19,9 @@ limit=58
 roofsweep=${ROOFSWEEP:-roofsweep}
 
 # Each task sees all GPUs of its node and takes the one of its local rank. With -o gpu-affinity=per-task each
-# task sees one GPU, as device 0. Both work.
-# roofsweep starts no configuration that cannot end two minutes before the limit. If one still runs then,
-# the tasks get USR1: roofsweep writes its file and ends with 5. Flux does not requeue by exit status: submit
+# task sees one GPU, as device 0; this works, too.
+# roofsweep starts only configurations that can end two minutes before the limit. If one still runs then, the
+# tasks get USR1: roofsweep writes its file and ends with status 5. Flux does not requeue by exit status: submit
 # the same line again; --resume continues from the journal.
 # After exit status 137 or 139 (processes were killed or crashed) roofsweep continues at once, at most three
 # times, while five minutes are left.

@@ -23,7 +23,7 @@ folder=$(cd "$2" && pwd)
 case $1 in
 node)
     node=$folder/$SLURMD_NODENAME status=0
-    rm -f "$node.nc" "$node.status" # of an earlier gate
+    rm -f "$node.nc" "$node.status" # files of an earlier gate
     srun "$roofsweep" --quiet --overwrite --output "$node.nc" "${@:3}" || status=$?
     echo "$status" >"$node.status"
     exit "$status"
@@ -36,7 +36,7 @@ verdict)
             lost+=("$node: no result file")
         elif ! $post check --integrity "$file" >/dev/null; then
             lost+=("$node: the result file is damaged")
-        elif [[ $ended != [03] ]]; then # 3: rows failed, which the verdict judges
+        elif [[ $ended != [03] ]]; then # status 3: rows failed; `compare` judges them
             lost+=("$node: the job ended with status $ended")
         else
             files+=("$file")

@@ -14,7 +14,7 @@ limit=57
 ##BSUB -P PROJECT
 ##BSUB -q QUEUE
 ##BSUB -N
-# CPU nodes: no -gpu line, ptile=1, -x, and options="--device cpu" beside manifest=.
+# On CPU nodes: no -gpu line, ptile=1, a line with -x (exclusive), and options="--device cpu" beside manifest=.
 
 #BSUB -J roofsweep
 #BSUB -oo roofsweep.%J.log
@@ -27,10 +27,10 @@ limit=57
 # module load cuda openmpi netcdf
 roofsweep=${ROOFSWEEP:-roofsweep}
 
-# roofsweep starts no configuration that cannot end before the limit. If one still runs then, `timeout` sends
-# USR1 to Open MPI's mpirun, which forwards it to the ranks: roofsweep writes its file and ends with 5. LSF's
-# own warning signal (-wa, -wt) may reach a rank twice, from LSF and from mpirun, and a second signal ends a
-# rank at once.
+# roofsweep starts only configurations that can end before the limit. If one still runs then, `timeout` sends
+# USR1 to Open MPI's mpirun, which forwards it to the ranks: roofsweep writes its file and ends with status 5.
+# LSF's own warning signal (-wa, -wt) may reach a rank twice, from LSF and from mpirun, and a second signal ends
+# a rank at once.
 # With jsrun: jsrun -n ALL_GPUS -a 1 -g 1 -c CORES instead of mpirun.
 # After exit status 137 or 139 (processes were killed or crashed) roofsweep continues at once, at most three
 # times, while five minutes are left.

@@ -12,7 +12,7 @@ limit=57
 ##PBS -A PROJECT
 ##PBS -q QUEUE
 ##PBS -m ae
-# CPU nodes: select=2:ncpus=64:mpiprocs=1, and -v "manifest=sweep.ini,options=--device cpu".
+# On CPU nodes: select=2:ncpus=64:mpiprocs=1, and -v "manifest=sweep.ini,options=--device cpu".
 
 #PBS -N roofsweep
 #PBS -j oe
@@ -23,11 +23,11 @@ limit=57
 roofsweep=${ROOFSWEEP:-roofsweep}
 
 cd "$PBS_O_WORKDIR" || exit
-# roofsweep starts no configuration that cannot end before the limit. PBS sends no signal before the limit, so
-# `timeout` does: Open MPI's mpirun forwards USR1 to the ranks, roofsweep writes its file and ends with 5.
-# --foreground: only mpirun gets the signal, once; a second signal would end a rank at once. --resume starts a
-# sweep, or continues from its journal. PBS reruns the job when a node fails (-r y). It does not requeue by exit
-# status: after 5 submit the same line again, or submit a chain of jobs: qsub -W depend=afternotok:JOB -v manifest=...
+# roofsweep starts only configurations that can end before the limit. PBS sends no signal before the limit, so
+# `timeout` sends USR1. Open MPI's mpirun forwards it to the ranks, roofsweep writes its file and ends with status 5.
+# With --foreground only mpirun gets the signal; a second signal would end a rank at once. --resume starts a
+# sweep, or continues from its journal. PBS reruns the job when a node fails (-r y), but does not requeue by exit
+# status: after status 5 submit the same line again, or a chain of jobs: qsub -W depend=afternotok:JOB -v manifest=...
 # After exit status 137 or 139 (processes were killed or crashed) roofsweep continues at once, at most three
 # times, while five minutes are left.
 for attempt in 1 2 3 4; do

@@ -1,7 +1,7 @@
 #!/bin/sh
 # From a fresh clone to a first result: installs missing packages (without root: names them), builds into
 # build/, and runs sweeps/quickstart.ini on two ranks, which writes quickstart.nc and prints a table. In an installed tree
-# it only runs the sweep, with its arguments as options, and writes into the working folder.
+# it only runs the sweep, with the script's arguments as options, and writes into the working folder.
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
 if [ -f "$here/CMakePresets.json" ]; then

@@ -16,13 +16,13 @@
 ##SBATCH --mail-type=END,FAIL
 #
 # Each task sees all GPUs of its node and takes the one of its local rank. With --gpus-per-task=1 instead of
-# --gpus-per-node each task sees one GPU, as device 0. Both work; two ranks on one GPU are refused.
+# --gpus-per-node each task sees one GPU, as device 0; this works, too. Two ranks on one GPU are refused.
 #
-# CPU nodes: no --gpus line; --ntasks-per-node=1 (or the number of sockets) and --cpus-per-task with
-# the cores of a rank, and `--device cpu` after the manifest.
+# On CPU nodes: no --gpus line; --ntasks-per-node=1 (or the number of sockets); --cpus-per-task with the cores of a
+# rank; `--device cpu` after the manifest.
 
-# Two to three minutes before the time limit Slurm sends USR1 to the tasks (with B: it would signal this script).
-# roofsweep then writes its file and ends with 5; the interrupted rows are measured again later.
+# Two to three minutes before the time limit Slurm sends USR1 to the tasks (after `B:`, to this script instead).
+# roofsweep then writes its file and ends with status 5; the interrupted rows are measured again later.
 #SBATCH --signal=USR1@120
 #SBATCH --requeue
 #SBATCH --open-mode=append
@@ -57,7 +57,7 @@ case $status in
 esac
 if [ "${SLURM_RESTART_COUNT:-0}" -lt "$restarts" ]; then
     echo "slurm.sh: roofsweep ended with status $status; the job is requeued and goes on" >&2
-    # Requeues only this task of an array: for one of the tasks SLURM_JOB_ID is the number of the whole array.
+    # Requeues only this task of an array. (In one task of an array, SLURM_JOB_ID is the number of the whole array.)
     scontrol requeue "${SLURM_ARRAY_TASK_ID:+${SLURM_ARRAY_JOB_ID}_}${SLURM_ARRAY_TASK_ID:-$SLURM_JOB_ID}"
 elif [ "$status" -ne 0 ]; then
     echo "slurm.sh: roofsweep ended with status $status after ${SLURM_RESTART_COUNT:-0} restarts of at" \

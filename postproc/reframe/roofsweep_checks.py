@@ -2,9 +2,9 @@
 
 reframe -c postproc/reframe/roofsweep_checks.py -r -S manifest=$PWD/sweeps/roofs.ini -S targets=$PWD/sweeps/targets.ini
 
-One rank for each device: -S num_tasks=8 with a parallel launcher in the site's configuration. The performance
-variables are the roofs, each the median over the devices; a site sets `reference` for them as for any test. The
-targets say what each device must reach."""
+-S num_tasks=8 starts a rank for each of 8 devices, with a parallel launcher in the site's configuration. Each roof is
+a performance variable, with the median over the devices; a site sets `reference` as for any test. The targets say what
+each device must reach."""
 
 import csv
 import os

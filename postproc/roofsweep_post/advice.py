@@ -9,8 +9,8 @@ import re
 
 from .texts import scaled, share
 
-MOST = 3  # suggestions in one sentence
-# {word of a kernel's cause: a limiter; its suggestions apply to this cause, too}
+MOST = 3  # largest number of suggestions in a sentence
+# {word of a kernel's cause: limiter whose suggestions apply to this cause, too}
 LIKE = {
     "dram": "bandwidth",
     "l2": "bandwidth",
@@ -44,13 +44,6 @@ def number(text):
 
 
 @functools.cache
-def constants():
-    """Returns {name: (variables, {word: value})} of the [constant] sections."""
-    found = [(name, dict(keys)) for kind, name, keys in sections() if kind == "constant"]
-    return {name: (parts(keys.pop("of"), ","), keys) for name, keys in found}
-
-
-@functools.cache
 def causes(limiter):
     return [keys for kind, name, keys in sections() if kind == "cause" and name.split()[0] == limiter]
 
@@ -64,8 +57,8 @@ def tries_against(limiters):
 
 @functools.cache
 def operands(expression):
-    """Splits a VALUE into left operand, operator and right operand."""
-    return tuple(part.strip() for part in re.fullmatch(r"([^/%]+)([/%]?)(.*)", expression).groups())
+    """Splits a VALUE into dividend and divisor; "" without a divisor."""
+    return tuple(part.strip() for part in re.fullmatch("([^/]+)/?(.*)", expression).groups())
 
 
 @functools.cache
@@ -97,24 +90,16 @@ class Row:
         return None if value is None or not math.isfinite(value) else float(value)
 
     def operand(self, text):
-        if text in constants():
-            names, words = constants()[text]
-            found = [value for value in map(self.variable, names) if value is not None]
-            return number(words[found[0]]) if found and found[0] in words else None
-        if text[0].isdigit():
-            return float(text)
         name, bracket, level = text.rstrip("]").partition("[")
         return self.variable(f"{name}_{self.variable(level)}" if bracket else name)
 
     def value(self, expression):
-        left, operator, right = operands(expression)
+        left, right = operands(expression)
         value = self.operand(left)
-        if not operator or value is None:
+        if not right or value is None:
             return value
         divisor = self.operand(right)
-        if not divisor:
-            return None
-        return value / divisor if operator == "/" else math.fmod(value, divisor)
+        return value / divisor if divisor else None
 
     def holds(self, keys):
         for expression, operator, words in terms(keys.get("when", "")):
@@ -144,8 +129,8 @@ def cause(row, limiter):
 
 
 def tries(values):
-    """Returns {name: keys} of the [try] rules that hold for a row (a dict or a line of rows()), in file order. If the
-    names of several rules begin with the same word, only the first of them is returned."""
+    """Returns {name: keys} of the [try] rules that fit a row (a dict or a line of rows()), in file order. If the names
+    of several rules begin with the same word, only the first of them is returned."""
     row, found, limiter = Row(values), {}, values.get("limited_by", "")
     words = parts(values.get("cause", "").split(":")[0], ",") if limiter == "kernel" else []
     for name, keys in tries_against(frozenset([limiter, *(LIKE[word] for word in words if word in LIKE)])):
@@ -155,7 +140,7 @@ def tries(values):
 
 
 def sentence(values):
-    """Returns the cause with its suggestions, then the sentences of the [also] rules that hold for the row."""
+    """Returns the cause with its suggestions, then the sentences of the [also] rules that fit the row."""
     row = Row(values)
     words = [row.text(keys) for keys in list(tries(values).values())[:MOST]]
     first = cause(row, values.get("limited_by", "")) + (f"; try {', or '.join(words)}." if words else ".")

@@ -39,7 +39,8 @@ def centres(found):
 
 
 def roof_centres(files):
-    """Returns centres() of each kind of roof. The condition is `alone` if the roof has it, as in `check`."""
+    """Returns centres() of each kind of roof. If a model's roof was measured alone, only these values are used, as in
+    `check`."""
     table = compare.roof_table(files)
     table = compare.single(table[table["usable"]])
     alone = table["condition"] == "alone"
@@ -64,7 +65,7 @@ def roof_centres(files):
 
 
 def link_centres(files):
-    """Returns centres() of links within nodes: of the best pair of each end."""
+    """Returns centres() of links within nodes. The value of an end of a link is that of its best pair."""
     found = links.ends(compare.link_table(files))
     found = found[~found["name"].str.contains("node")]
     return centres(found)

@@ -26,8 +26,8 @@ or another roof of the same device. Times are upper limits, other targets lower 
     link copy bandwidth = 390 GB/s +- 2 %
     link all-reduce of 8 latency = 20 us +- 10 %
 
-Links are judged on nodes with two devices or more, in a line for each node: `bandwidth` at the largest size, `latency`
-as the time of the smallest.
+Nodes with two devices or more have a line for their links. `bandwidth` is that of the largest size, `latency` the time
+of the smallest size.
 
 A section MODEL | NAME holds references of configurations, with a tolerance. `where` chooses rows as in `plot`. Each row
 must reach the reference of each variable. Times are upper limits, other variables lower limits:
@@ -159,8 +159,8 @@ def judge_roofs(own, targets, model, verdict):
 
 
 def judge_links(data, targets):
-    """Returns a verdict for each node whose devices have targets of links. Each end of a link is judged by its best
-    pair."""
+    """Returns a verdict for each node whose devices have targets of links. The value of an end of a link is that of its
+    best pair."""
     best, found = links.ends(links.pairs([data])), []
     best = best.assign(condition="", disturbance=0.0, usable=True)
     hosts, models = data["device_hostname"].values, data["device_model"].values

@@ -30,17 +30,17 @@ slowest one.
 
 The limit of a value is the largest of three: the limit of its kind (1.25 % for DRAM, L2 and vector units, 1.5 % for
 kernels of tensor units and sustained roofs, 10 % for the bus, else the threshold); the spread between placements of the
-buffers in the reference (repeat = N of the manifest; 10 % if there was one placement; with rounds their scatter
-instead); and three times the scatter of the devices. --threshold scales the limits of kinds. The limit is at most 10 %;
-if it would be wider, the check is inconclusive. Limits are set for 1 false FAIL in 200 devices, over all checks of a
-device. +- is half of the 95 % interval of the difference. Noise of the samples does not widen the limit. Noise has its
-own check: its median over the roofs, and its median over the configurations, must be at most 5 %.
+buffers in the reference (10 % for one placement; for a row with rounds, their scatter instead); and three times the
+scatter of the devices. --threshold scales the limits of kinds. The limit is at most 10 %; if it would be wider, the
+check is inconclusive. Limits are set for 1 false FAIL in 200 devices, over all checks of a device. +- is half of the
+95 % interval of the difference. Noise of the samples does not widen the limit. Noise has its own check: its median over
+the roofs, and its median over the configurations, must be at most 5 %.
 
 Roofs of tensor and vector units, sustained roofs, and L2 roofs of all devices at once are compared as work per clock
 cycle. A configuration that the power cap slows both here and in the reference is slow only if it is slower in seconds
-and in clock cycles. Sustained clocks of roofs that are slower by 10 % make a device inconclusive. Sustained times of
-configurations are printed, not judged, because two processes on one device differ by 15 %. Energies are compared only
-with the same device; the energy of a configuration may be 18 % larger.
+and in clock cycles. A roof's sustained clock that is more than 10 % lower makes the device inconclusive. Sustained
+times of configurations are printed, not judged, because two processes on one device differ by 15 %. Energies are
+compared only with the same device; the energy of a configuration may be 18 % larger.
 
 Among 20 or more configurations a few are slow by chance. So their common pace (geometric mean) may be slower by 0.625
 of the threshold, the mean of the slowest fifth by 0.8 of the threshold beyond that pace, and a single configuration by
@@ -66,8 +66,8 @@ heat and XID errors of programs (13, 31, 43, 45, 68, 109) are only reported. Dri
 firmware, library, system, power cap, ECC mode or link that differs from most devices of the model.
 
 Links have a line for each node: bandwidth at the largest size, and latency, which is the time at the smallest size. The
-value of a GPU or node is that of its best pair, so that a slow one is named, but not its partners. Two nodes that are
-each other's only partner are inconclusive. Links within a host of CPUs do not fail.
+value of a GPU or node is that of its best pair, so that a slow GPU or node is named, but not its partners. Two nodes
+that are each other's only partner are inconclusive. Links within a host of CPUs do not fail.
 
 Results of one configuration, algorithm, kernels, grids and seed must have equal bits on all devices of a model with the
 same library, in all files. A device fails if its bits differ from those of most devices. If two devices differ and no
@@ -116,10 +116,11 @@ LIMITS = (
     ("tensor", 0.015, 0.015, 0.0021),
     ("", THRESHOLD, THRESHOLD, 0.0052),  # shared, l1
 )
-# (limit, deviation) of a roof's sustained work in a cycle of its own clock, of sustained clocks, which only make a
-# device inconclusive, and of energies at roofs; deviation of rows of one process; limit of a row's energy.
-SUSTAINED, CLOCK, ENERGIES, ROWS_DIFFER = (0.015, 0.0017), (WIDEST, 0.0083), (0.09, 0.02), 0.015
-ROW_ENERGY = 0.18
+# (limit, standard deviation) as in LIMITS
+SUSTAINED = (0.015, 0.0017)  # sustained work in a clock cycle
+CLOCK = (WIDEST, 0.0083)  # sustained clock, which only makes a device inconclusive
+ENERGIES = (0.09, 0.02)  # energy at a roof
+ROWS_DIFFER, ROW_ENERGY = 0.015, 0.18  # standard deviation of a row without rounds; limit of a row's energy
 # Share of healthy devices that may fail, over all CHECKS of a device.
 FALSE_ALARMS, CHECKS = 0.005, 130
 TWO_SIDED = 1.96  # half of a 95 % interval over the standard deviation
@@ -182,7 +183,7 @@ def medians(found, key):
 
 def sustained(found):
     """Returns further lines for roofs with a settled sustained value: work per cycle of the sustained clock, and this
-    clock, which only makes a device inconclusive. If a clock is missing, the sustained rate replaces both."""
+    clock, which only makes a device inconclusive. If a clock is missing, the kind has lines of sustained rates only."""
     if "sustained" not in found:
         return found[:0]
     own = found[found["sustained"].notna() & (found["settled"] == "yes")]
@@ -255,15 +256,14 @@ def sample_noise(data, table):
 
 
 def normal_limit(deviation):
-    """Returns the limit of one check such that a healthy device exceeds the limit of any of its CHECKS checks with a
-    probability of at most FALSE_ALARMS (Bonferroni; this is also the first step of Holm's procedure, which decides
-    whether a device fails at all). deviation: standard deviation of the checked difference."""
+    """Returns the limit of one check. A healthy device exceeds any of its CHECKS limits with a probability of at most
+    FALSE_ALARMS (Bonferroni's correction). deviation: standard deviation of the checked difference."""
     return NormalDist().inv_cdf(1 - FALSE_ALARMS / CHECKS) * deviation
 
 
 def between_rounds(files, table):
     """Returns normal_limit() of each row by the scatter of its rounds; NaN without rounds. The variance of a row is at
-    least the mean variance of its file, because that of few rounds may be small by chance."""
+    least the mean variance of its file, because the variance of few rounds may be small by chance."""
     found = []
     for number, data in enumerate(files):
         own = table[table["file"] == number]
@@ -318,8 +318,8 @@ def time_table(files):
 
 
 def judged_times(found, roofs_found, *how):
-    """Returns judged(found) with two corrections, after of_many(). First, the time that longer gaps between launches
-    add in this process is subtracted. Second, rows at the power cap have the better of two speeds, by time and by clock
+    """Returns of_many() of judged(found) with two corrections. First, the time that longer gaps between launches add in
+    this process is subtracted. Second, rows at the power cap have the better of two speeds, by time and by clock
     cycles, because compute follows the clock and memory does not. roofs_found: judged roofs."""
     times = judged(found, *how)
     gaps = roofs_found[roofs_found["key"] == GAP].set_index(["file", "place"])
@@ -580,7 +580,7 @@ def verdicts_of(files, devices, all_roofs, all_times, threshold, across, part=Fa
 
 
 def all_devices(files):
-    """Returns one line for each device of each file, also if several runs of a file opened the device."""
+    """Returns one line for each device of each file, even if several runs of a file opened the device."""
     found = []
     for number, data in enumerate(files):
         for place in range(data.sizes["device"]):

@@ -45,8 +45,8 @@ def handed_over(row):
 
 
 def read_again(row):
-    """Returns whether repeated reads of data that L2 cannot hold explain the excess. A single kernel may move more than
-    its tensors, each of several kernels may move all tensors again."""
+    """Returns whether repeated reads of data that L2 cannot hold explain the excess. A single kernel must move more
+    than its tensors. Several kernels may move all tensors once each."""
     moved = row["bytes_read_dram"] + row["bytes_written_l2"]
     again = row["kernel_count"] * row["footprint"]
     many = moved > 1.1 * row["footprint"] if row["kernel_count"] == 1 else row["bytes_counted_dram"] <= again
@@ -63,8 +63,8 @@ def single(row):
 
 
 def own_writes(row):
-    """Returns whether the device's own writes explain the excess. A device writes up to 262144 bytes now and then,
-    independent of the work (docs/measurements.md)."""
+    """Returns whether the device's own writes explain the excess. Whatever runs, a device occasionally writes up to
+    262144 bytes (docs/measurements.md, "Unattributed writes")."""
     written = row["bytes_written_dram"]
     small = row["footprint"] < row["l2_capacity"] / 4
     return small and 64e3 <= written <= 300e3 and written >= 0.5 * beyond(row)

@@ -26,7 +26,7 @@ DEFLATED = 1032  # largest ratio of compression that zlib reaches
 BACK_ENDS = ["netCDF4", "h5netcdf"]
 # Every result file has at least one of these variables.
 OWN = {"config_hash", "device_roof_name"}
-# {dimension whose entries have names, in a variable like the dimension: names that tables need}
+# {dimension whose variable has the names of its entries: names that tables need}
 COORDINATES = {"memory_level": ["dram", "l2"]}
 COORDINATES |= {name: [] for name in ("number_format", "health", "wall_part", "activity", "part")}
 # Attributes with several lines. load() keeps their line ends, so commands that print them must call plain().
@@ -132,7 +132,7 @@ def missing(data, name):
 
 
 def with_nodes(data):
-    """Returns the dataset with the nodes of files that an earlier roofsweep wrote: the hosts of the devices."""
+    """Returns the dataset with a node for each host of the devices, if an earlier roofsweep stored no nodes."""
     if "device_node" in data.variables or "device_hostname" not in data.variables:
         return data
     hosts = list(dict.fromkeys(data["device_hostname"].values))

@@ -10,9 +10,9 @@ the largest of
 - the spread between placements of the buffers (column `placed`, median over the devices of the reference),
 - three times the scatter of the devices (median absolute deviation scaled to a standard deviation; 0 for two devices).
 
-The limit in tables is this spread, but at most 10 %, or the threshold or the limit of this kind if that is wider. If
-the spread exceeds the limit, a device that is slower by more than `least`, but not slow, is unsure. Faster devices are
-printed and not judged."""
+Tables show this spread as the limit, but at most 10 %, or the threshold or the limit of this kind, if these are wider.
+If the spread exceeds this limit, a device is unsure between `least` and the spread. Faster devices are printed and not
+judged."""
 
 import numpy as np
 

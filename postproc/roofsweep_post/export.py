@@ -68,7 +68,7 @@ def json_value(value):
 
 
 def as_json(table):
-    """Returns a table as JSON. (pandas' to_json() writes 15 decimals: only three digits of a verify_error of 3e-13.)"""
+    """Returns a table as JSON. (pandas' to_json() writes 15 decimals: three digits of a number near 3e-13.)"""
     lines = [{name: json_value(value) for name, value in line.items()} for line in table.to_dict("records")]
     return json.dumps(lines, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 

@@ -24,8 +24,8 @@ KERNELS = ("kernel_config", "kernel_name", "kernel_time")
 
 
 def by_device(table):
-    """Returns a function of (file, place) that returns the lines of a device. It does not search the table, so that it
-    serves 10,000 devices."""
+    """Returns a function of (file, place) that returns the lines of a device. The function does not search the table,
+    because there may be 10,000 devices."""
     found = dict(iter(table.groupby(["file", "place"], sort=False)))
     return lambda device: found.get(device, table[:0])
 
@@ -183,7 +183,7 @@ def rows_of(data):
         table[f"peak_{unit}"] = peaks_of(table, ceilings, unit)
     table["peak"] = table["peak_vector"].where(table["unit"] == "vector", table["peak_tensor"])
     table["peak"] = table["peak"].where(table["unit"].isin(["vector", "tensor"]))
-    for name, own in [("bandwidth", "bandwidth_roof"), ("peak", "compute_roof")]:  # those of the row come first
+    for name, own in [("bandwidth", "bandwidth_roof"), ("peak", "compute_roof")]:  # roofs of the row, if known
         table[name] = table[own].fillna(table[name])
     table["hostname"] = ceilings["device_hostname"].fillna("")
     table["model"], table["device_kind"] = ceilings["device_model"].fillna(""), ceilings["device_kind"].fillna("")
@@ -256,10 +256,10 @@ def roofs_of(data):
 def roofs(data):
     """Returns a line for each device, kind of roof and condition. Columns: the variables device_roof_* without this
     prefix; value and unit; usable: the roof has a value and no doubtful verdict; disturbance: mean time of a sample
-    over that of the best, minus 1 (0 for times, which are medians, and for transfers, whose bus devices share; above
-    DISTURBED other work interfered); place: index of the device in dimension `device`, the first one if several runs
-    opened it; bytes_ratio: {level: ratio}; model, uuid, device_kind, device_name; node_spread: (highest - lowest value)
-    / mean over the devices of a host with the same kind and session."""
+    over that of the best, minus 1 (0 for times, which are medians, and for transfers, because devices share the bus;
+    above DISTURBED other work interfered); place: index of the device in dimension `device`, the first one if several
+    runs opened it; bytes_ratio: {level: ratio}; model, uuid, device_kind, device_name; node_spread: (highest - lowest
+    value) / mean over the devices of a host with the same kind and session."""
     return of_all(data, roofs_of)
 
 
@@ -283,9 +283,9 @@ def kernels_of(data):
 def kernels(data):
     """Returns a line for each distinct kernel of a configuration, with the variables kernel_*, configuration,
     config_hash and label. Further columns: kernel_waves: blocks over the number of blocks that the device holds at a
-    time; kernel_tail_loss: share of the places of blocks in all waves that is empty in the last wave; kernel_occupancy:
-    threads of the blocks that the device holds at a time (in warps of 32), over the largest number of threads that it
-    can hold."""
+    time; kernel_tail_loss: empty places of blocks in the last wave, over the places in all waves; kernel_occupancy:
+    threads of the blocks that the device holds at a time (in warps of 32), over the largest number of threads that the
+    device can hold."""
     return of_all(data, kernels_of)
 
 

@@ -47,8 +47,8 @@ RULES = {
 
 
 def health_of(data, place):
-    """Returns {name: (value at the start, value at the end)} of a device. If the end is missing, as after a killed job,
-    it is the value at the start."""
+    """Returns {name: (value at the start, value at the end)} of a device. If the value at the end is missing, as after
+    a killed job, the value at the start takes its place."""
     if not data.sizes.get("health"):
         return {}
     start, end = (data[f"device_health_{when}"].values[place] for when in ("start", "end"))

@@ -26,7 +26,7 @@ def at_levels(table, level):
 
 
 def with_times(table):
-    """Adds the axes of the planes of figures, complexities and times, at the level of the row (docs/method.md)."""
+    """Adds the floors, axes and ceiling that figures draw, at the level of the row (docs/method.md)."""
     balance = table["peak"] / table["bandwidth_at"]
     over = table["intensity_at"] >= balance
     ratio = table["intensity_at"] / balance

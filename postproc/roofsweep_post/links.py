@@ -14,7 +14,7 @@ from .deviations import LESS, judged
 from .frames import flat, several
 from .texts import listed, share
 
-VALUES = {"bandwidth": "B/s", "latency": "s"}  # of the largest size, and the time of the smallest size
+VALUES = {"bandwidth": "B/s", "latency": "s"}  # bandwidth of the largest size, time of the smallest size
 WORDS = {"link", "copy", "all-reduce", "all-gather", "send-receive", "of", "on", "with", "a", "node", "nodes", *VALUES}
 PAIR = ["file", "place", "place_to", "name", "one", "other"]
 HOSTS = ("node_hostname", "device_hostname", "device_model")
@@ -25,7 +25,7 @@ SWAPPED |= {there: here for here, there in SWAPPED.items()}
 
 def sizes_of(data):
     """Returns a line for each link and size, with the columns of PAIR except file. A name has the number of devices, as
-    in "link all-reduce of 4", because operations of fewer devices are others. place: first node of this host."""
+    in "link all-reduce of 4", so that only equal numbers are compared. place: first node of this host."""
     found = flat(data, "link").rename(columns=lambda name: name.removeprefix("link_"))
     found = found[(found["node"] >= 0) & (found[["time", "bandwidth", "bytes"]] > 0).all(axis=1)]
     hosts = [*data["node_hostname"].values, ""]
@@ -98,7 +98,7 @@ def judge(found, best, *how):
 
 
 def add_line(verdict, line):
-    """Adds the check of a judged line. If an end has one partner, either may be slow: then a node does not fail."""
+    """Adds the check of a judged line. If a node has only one partner, either node may be slow, so it does not fail."""
     places = {"from": " from {one}", "to": " to {one}", "of": ""}.get(line.get("role"), " from {one} to {other}")
     text = line["key"] + places.format(**line)
     either, bad = line.get("partners") == 1, line["slow"] or line["unsure"]
@@ -111,8 +111,8 @@ def add_line(verdict, line):
 
 
 def verdicts_of(files, found, *how):
-    """Returns a verdict for each node with links to compare; with several files not for nodes of the first. found:
-    pairs() with limits; how: see judged()."""
+    """Returns a verdict for each node with links to compare. If there are several files, nodes of the first file have
+    no verdict. found: pairs() with limits; how: see judged()."""
     if found.empty:
         return []
     made, best = [], ends(found)

@@ -43,7 +43,7 @@ is given. Exit status: 0, 2 the merge was not possible, 3 rows have failed."""
 WRITES_NETCDF = True
 
 SLAB = 4096  # rows in memory at a time; a multiple of CHUNK_ROWS
-CHUNK_ROWS, CHUNK_ELEMENTS = 1024, 65536  # largest chunk of a NetCDF variable of a NetCDF variable of a NetCDF variable
+CHUNK_ROWS, CHUNK_ELEMENTS = 1024, 65536  # largest chunk of a NetCDF variable
 OPEN = 16  # largest number of open files, each of which takes some 10 MB of the library's memory
 NAMED = 3  # largest number of clashes that an error names
 NEEDED = [
@@ -55,10 +55,10 @@ NEEDED = [
 # Variables of rows that are read for all rows at once; other variables are read in parts of SLAB rows.
 ROW_COLUMNS = ["config_hash", "configuration", "label", "name", "status", "start_time", "wall_time", "config_device"]
 ROW_COLUMNS += ["uuid", "listed"]
-# Variables that may differ between two files with the same device and the same roofs: those of the job, and indices.
+# Variables of the job, and indices: they may differ between two files with the same device and the same roofs.
 OF_THE_JOB = {"device_key", "device_index", "device_counters", "device_roofs_reused", "device_health_end"}
-LINK_ENDS = ("link_node", "link_node_to")
 OF_OTHERS = {"device_roof_device", "device_node"}
+LINK_ENDS = ("link_node", "link_node_to")
 # A line of the attribute history.
 SESSION = re.compile(
     r"(?P<start>\S+) session (?P<id>.*?): roofsweep (?P<version>.*?), \d+ ranks from .*?, job .*?: (?P<command>.*)"
@@ -71,7 +71,7 @@ def add_options(parser):
     parser.add_argument("files", nargs="+", metavar="file", help="result file of roofsweep")
     parser.add_argument("-o", "--output", metavar="FILE", required=True)
     parser.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
-    parser.add_argument("--newest", action="store_true", help="of a row in several files take the last measured one")
+    parser.add_argument("--newest", action="store_true", help="if several files have a row, take the last measured one")
     parser.add_argument("--any-settings", action="store_true", help="also merge files with other settings of [measure]")
 
 
@@ -476,7 +476,7 @@ def attributes(sources, chosen, rows):
         own = rows[rows[:, 0] == number, 1]
         ends = (source.rows["start_time"] + source.rows["wall_time"])[own]
         end = max([end, *ends[ends < YEAR_10000]])  # the fill value of missing times is larger
-        if int(source.attributes.get("rounds", 1)) > 1 and len(own):  # rows have the start of a round, and no end
+        if int(source.attributes.get("rounds", 1)) > 1 and len(own):  # rows do not store when their last round ended
             end = max(end, datetime.fromisoformat(source.attributes["time_coverage_end"]).timestamp())
     names = {
         name: ", ".join(dict.fromkeys(filter(None, (device.text(f"device_{of}") for device in chosen))))

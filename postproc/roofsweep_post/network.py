@@ -21,7 +21,7 @@ of roof      time that the layers would take at their roofs, over their time. A 
              without a roof are left out
 saved        total less the time at the roofs: the most that better kernels could save
 samples      notes, as in `rows`. Times of noisy or preempted rows are included as measured
-backward     gradients of data and of weights, from rows with `pass = backward`, or else from rows with its parts
+backward     gradients of data and of weights, from rows with `pass = backward`, or else from a row for each gradient
 training     forward and backward
 
 There are tables for each device, and for each value of the parameters that the sections vary (precision, batch). LABEL

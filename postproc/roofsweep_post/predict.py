@@ -37,12 +37,12 @@ precisions.
 
 Exit status: 0; 1: some configurations have no prediction; 2: wrong options."""
 
-SEED, MOST = 1, 800  # at most MOST rows of a workload, chosen at random, because the cost grows with their cube
+SEED, MOST = 1, 800  # at most MOST rows of a workload, chosen at random: time grows with the cube of their number
 SWEEPS = 12  # number of times that Likeness.search() goes through all parameters
 FLOOR = 0.01  # scatter of a time between two runs, as a share of the time
-START, TOGETHER = 0.5, 1e-4  # standard deviations of log(time / roof)
+START = 0.5  # standard deviation of log(time / roof) from which the search starts
 NORMAL = 1.96  # half of a 95 % interval, over the standard deviation
-ACROSS = 0.05  # standard deviation of log(time / scaled time) from one device to another, from an H100 to an H200
+ACROSS = 0.05  # standard deviation of log(time / predicted time), from an H100 to an H200
 LEVELS = ("dram", "l2", "l1")
 COLUMNS = ["name", "configuration", "time", "time_low", "time_high", "roof", "nearest", "skipped"]
 
@@ -100,7 +100,7 @@ def parts_at_roofs(table, roofs):
 
 
 def number_of(word):
-    """Returns the number of a parameter's value, for HxW their mean; None for other words."""
+    """Returns a parameter's value as a number, the mean of H and W for HxW; None for other words."""
     parts = word.split("x")
     return sum(map(int, parts)) / len(parts) if all(part.isdigit() for part in parts) else None
 

@@ -29,9 +29,9 @@ def plain(key):
 
 
 def with_derived(lines, sustained):
-    """Returns the lines, and further lines for those that have a sustained value or an energy. A roof's sustained value
-    counts even if it did not settle, and a row's even if the row was not at the power cap, because healthy devices
-    differ in this."""
+    """Returns the lines, and further lines for sustained values and energies. A roof's sustained value counts even if
+    it did not settle, a row's sustained time even if the row was not at the power cap: healthy devices differ in
+    this."""
     parts = [lines]
     for name, end in ((sustained, SUSTAINS), ("energy", ENERGY)):
         if name in lines:
@@ -78,8 +78,8 @@ def replicated(data):
 
 
 class Expected:
-    """The keys of one kind of values: those of each device (own), in the order of the table those of each model in a
-    file (here), and those of each model in all files (model)."""
+    """The keys of one kind of values. own: {(file, place): keys of a device}; here: {(file, model): keys in table
+    order}; model: {model: keys of all files, in table order}."""
 
     def __init__(self, lines):
         self.own = {device: {*keys} for device, keys in lines.groupby(["file", "place"])["key"]}
@@ -106,8 +106,8 @@ class Presence:
         self.reasons = doubts(all_roofs)
         for place, failed in failures(files).items():
             self.reasons.setdefault(place, {}).update(failed)
-        # A row has an energy run without `energy = yes` if it is at the power cap. Healthy devices differ in this, so
-        # the energies of such rows are not expected on other devices.
+        # Rows at the power cap have an energy run even without `energy = yes`. Healthy devices differ in this, so the
+        # energies of such rows are not expected on other devices.
         free = rows[~rows["held"].astype(bool)]
         wanted = free["key"][free["energy"].notna()]
         self.free = {(*line,) for line in free.loc[~free["key"].isin(wanted), ["file", "place", "key"]].to_numpy()}

@@ -18,8 +18,8 @@ DESCRIPTION = """Prints the measured roofs of a result file: for each device mod
 alone          value while the other devices of the node are idle: the best sample, for launches the median sample. For
                several devices: their median
 together       value while all devices of the node run at once
-node spread    highest minus lowest value of a node's devices, over their mean; for several nodes the largest spread;
-               for values measured together, if the file has them
+node spread    highest minus lowest value of a node's devices, over their mean. Values are those measured together, if
+               the file has them. For several nodes this is the largest spread
 mean/best      mean of all samples over the value
 of theory      value over theory at the nominal clock
 of clock       mean of all samples over theory at the measured clock

@@ -18,8 +18,8 @@ HELP = (
 
 
 def column(table, name):
-    """Returns the column for a name: that of a column, or that of a parameter of the manifest (kernel for
-    filter_height)."""
+    """Returns the name of the column that `name` means. `name` may also be a parameter of the manifest: kernel means
+    filter_height."""
     name = {"kernel": "filter_height"}.get(name, name)
     for found in (name, f"requested_{name}", f"{name}_height"):
         if found in table and (name, found) != ("filter", "filter_height"):
@@ -72,7 +72,7 @@ def matches(table, term):
     if not parsed:
         raise Refused(f"'{term}' is no condition; one is NAME=VALUE, or with != >= <= > <")
     name, operator, text = parsed.groups()
-    if name == "label" and name in table:  # a row may have several
+    if name == "label" and name in table:  # a row may have several labels
         words = table["label"].map(str.split)
         found = words.map(lambda labels: bool(set(labels) & set(text.split(",")))).to_numpy(bool)
         return ~found if operator == "!=" else found

@@ -16,7 +16,8 @@ placement      placements of a process
 process        rounds, each of which has new processes; without the variance of samples, placements and predecessors
 predecessor    workload and pass of the row that ran before on the same device, which differ between rounds
 run            files of one device
-device         devices of a node node           nodes
+device         devices of a node
+node           nodes
 
 The components of rounds, runs, devices and nodes come from a nested analysis of variance by moments over all rows
 (Searle, Casella, McCulloch, Variance Components, 1992, chapter 3). Their standard deviations are root mean squares over

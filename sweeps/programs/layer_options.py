@@ -9,7 +9,7 @@ SIZES = {
 
 
 def parser(description, layer, precisions, *passes):
-    """Returns a parser; a framework may add options. layer: a key of SIZES, or None. passes: further ones."""
+    """Returns a parser; a framework may add options. layer: key of SIZES, or None. passes: further values of --pass."""
     found = argparse.ArgumentParser(description=description)
     for name, default in SIZES.get(layer, {}).items():
         found.add_argument(f"--{name}", type=int, default=default)

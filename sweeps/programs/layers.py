@@ -112,7 +112,7 @@ class Layers(TorchDispatchMode):
     def __init__(self, network):
         super().__init__()
         self.path, self.rows, self.left = [""], collections.Counter(), collections.Counter()
-        self.inside = 0  # within a layer that is a row as a whole
+        self.inside = 0  # depth of recurrent layers, whose operations are no rows
         for name, module in network.named_modules():
             module.register_forward_pre_hook(lambda *_, name=name: self.path.append(name))
             if isinstance(module, torch.nn.RNNBase):
@@ -156,7 +156,7 @@ class Layers(TorchDispatchMode):
             row = {"workload": "attention", "batch": batch, "heads": heads, "head_size": query.shape[-1]}
             row |= {"sequence": query.shape[-2], "keys": key.shape[-2], "causal": "yes" if is_causal else "no"}
             self.add(row, ".attention")
-        whole = query.shape[-1] == value.shape[-1]  # then the heads may lie apart, as in the query
+        whole = query.shape[-1] == value.shape[-1]  # then the result has the strides of the query
         return torch.empty_like(query) if whole else query.new_empty(*query.shape[:-1], value.shape[-1])
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):

@@ -23,8 +23,8 @@ OVERHEAD = "The ceiling of launch overhead is FLOPs / (launches x gap between la
 
 def used_roofs(scene):
     """Returns the roofs to draw, {(model, text): (kind, value)}: all bandwidths, and the peaks of the rows' units and
-    precisions. If there are several models, the texts of peaks name the model; without peaks, the texts of bandwidths
-    do."""
+    precisions. If there are several models, the texts of peaks name the model, or those of bandwidths if there are no
+    peaks."""
     found = {}
     units = {*zip(scene.rows["unit"], scene.rows["precision"])}
     for model, roofs in scene.roofs.items():

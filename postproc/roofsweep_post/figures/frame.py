@@ -74,8 +74,7 @@ def measured(who, data):
 
 
 def sources(own):
-    """Returns sentences on the sources of FLOPs and bytes of these rows: for how many rows counted, for how many
-    modelled."""
+    """Returns sentences that say for how many of these rows FLOPs and bytes were counted, and for how many modelled."""
     found = {}
     for what, name in [("FLOPs", "flops_source"), ("bytes", "bytes_source")]:
         counts = own.loc[own[name] != "", name].value_counts().sort_index()
@@ -86,8 +85,8 @@ def sources(own):
 
 
 def level_text(scene):
-    """Returns the sentence on memory levels, also on rows that lack bytes at the chosen level and are drawn at
-    another."""
+    """Returns the sentence on memory levels. It names other levels at which rows without bytes at the chosen one are
+    drawn."""
     there = list(dict.fromkeys(scene.extent["level"]))
     if scene.level == "all":
         return ""
@@ -146,8 +145,7 @@ def power(value, place=None):
 
 def engineering(axis, unit="", text=None):
     """Formats the numbers of an axis with SI prefixes, or by the function `text`. A logarithmic axis of few decades
-    also has numbers at 2 and 5. A horizontal axis whose numbers have units, which take more room, has them at 3
-    instead."""
+    also has numbers at 2 and 5. If a horizontal axis has units, which take more room, it has numbers at 3 instead."""
     digits = "3" if unit and axis.axis_name == "x" else "25"
     text = text or EngFormatter(unit, sep=" ")
     axis.set_major_formatter(text)
@@ -169,8 +167,8 @@ def renamed_axes(axes):
 
 
 def page(width, height, panels=1, how=None):
-    """Returns (figure, list of axes). Panels are side by side if the figure is as wide as a page, and below each other
-    in a column. height: inches of a panel; how: arguments of Page."""
+    """Returns (figure, list of axes). Panels are side by side in a figure as wide as a page, and below each other in a
+    figure as wide as a column. height: inches of a panel; how: arguments of Page."""
     inches = style.WIDTHS[width]
     across = panels if width == "page" else 1
     down = panels // across

@@ -12,7 +12,7 @@ from .scene import short_name
 
 MOST = 14  # a figure shows the kernels that take longest; the caption has the number of the others
 LENGTH = 34  # number of characters to which names of kernels are cut
-ROW_LENGTH = 11  # characters of a row's name for each inch of the figure; with a longer one all rows have numbers
+ROW_LENGTH = 11  # largest number of characters of a row's name, for each inch of the figure; else rows have numbers
 
 
 def kernel_rows(scene):

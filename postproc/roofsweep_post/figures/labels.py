@@ -1,5 +1,5 @@
 """Places labels beside their points. No label covers another label or a point. A label is first tried around its point,
-then farther away with a thin line to the point. If neither has room, a number is drawn that the caption explains, or
+then farther away with a thin line to the point. If no place is free, a number is drawn that the caption explains, or
 else the caption counts the label as left out. A label without a line is nearer to its own point than to any other
 point. (The package adjustText does the first two steps, draws no numbers, and lets many labels overlap.)"""
 
@@ -199,8 +199,8 @@ class Labels:
         return best
 
     def fitting(self, text, at, size):
-        """Returns (text, middle, width, height) of a label along a line. If the whole text would cover more than the
-        words before its number, only these words are drawn, and the caption has the whole text. None: all labels would
+        """Returns (text, middle, width, height) of a label along a line. If the words before the text's number cover
+        less than the whole text, only these words are drawn, and the caption has the whole text. None: all labels would
         cover a symbol or extend beyond the axes."""
         best = None
         for shown in dict.fromkeys([text, name_of(text)]):

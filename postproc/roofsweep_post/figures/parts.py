@@ -12,7 +12,7 @@ HELP = "parts of each row's time, stacked: gaps, idle multiprocessors, issuing, 
 PANELS, HEIGHT, LEVEL = 1, {"column": 3.0, "page": 4.2}, "row"
 NEEDS = (*SCENE, "time_part")
 THICK = 6.5  # points: least height of a bar, so that the row's name beside it is readable
-ABOVE = 20  # characters of a name that an inch of the figure has room for above a bar
+ABOVE = 20  # largest number of characters of a name above a bar, for each inch of the figure
 LEAST = 0.005  # parts of the time with a smaller share are not drawn
 
 

@@ -30,7 +30,7 @@ def square(axes, x, y, before=2.0, after=2.0):
 
 
 def iso_runtimes(axes, labels, scales=(1, 1)):
-    """Draws curves of equal run time, which is the larger of the two times. scales: units of x and of y in a second."""
+    """Draws curves of equal run time, the larger of the two times. scales: numbers of units of x and y in a second."""
     scales, start = np.array(scales), np.array([axes.get_xlim()[0], axes.get_ylim()[0]])
     low, high = (start / scales).max(), (np.array([axes.get_xlim()[1], axes.get_ylim()[1]]) / scales).min()
     for time in 10.0 ** np.arange(np.ceil(np.log10(low)), np.floor(np.log10(high)) + 1):
@@ -159,8 +159,8 @@ def time_handles(scene, complexity, balance):
 
 
 def name_axes(axes, scales, facet, closed=""):
-    """Names the axes and formats their ticks. scales: bytes and FLOPs in a second; None for axes of times. Opposite
-    axes of bytes and FLOPs there are axes of times, except in a facet."""
+    """Names the axes and formats their ticks. scales: bytes and FLOPs in a second; None for axes of times. Axes of
+    times stand opposite axes of bytes and FLOPs, except in a facet."""
     words = zip(("xaxis", "yaxis"), ("bandwidth", "compute"), ("bytes", "FLOPs"), ("top", "right"), scales or (1, 1))
     for name, time, work, side, scale in words:
         axis = getattr(axes, name)
@@ -233,9 +233,9 @@ TIME = SimpleNamespace(
 )
 FOUR = SimpleNamespace(
     **SHARED,
-    HELP="FLOPs and bytes (closed), times opposite (open), at one balance; as `losses` if devices or levels differ",
+    HELP="FLOPs and bytes (closed), times on the opposite axes (open); as `losses` if devices or levels differ",
     HEIGHT={"column": 2.5, "page": 4.6},
-    LEVEL="dram",  # of the paper's balance
+    LEVEL="dram",  # level of the paper's balance
     draw=partial(draw_times, complexity=True),
 )
 LOSSES = SimpleNamespace(

@@ -222,9 +222,9 @@ def scene(data, where=(), series=None, by=None, level="dram", labels=(), known=N
         keys = [name for name in CROSSED if name in table and table[name].replace("", np.nan).nunique() > 1]
         keys += varying(table, ["label"] if labels else [])
         named = [*keys, *varying(table, ["origin"])]
-        if named and not labels and table.groupby(named, dropna=False).ngroups <= MOST:  # else facets name it
+        if named and not labels and table.groupby(named, dropna=False).ngroups <= MOST:  # else facets name the origin
             keys = named
-    if {"model", "file"} & {*keys}:  # asked for by name
+    if {"model", "file"} & {*keys}:  # --series names the source
         sources = []
     else:
         keys += varying(table, ["source"])

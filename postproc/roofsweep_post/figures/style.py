@@ -17,7 +17,7 @@ from ..texts import Refused, listed
 
 WIDTHS = {"column": 3.5, "page": 7.2}  # inches
 DPI = 300
-FONT, SMALL = 7.0, 6.0  # points; web pages show a figure of 7.2 inches 8.5 inches wide, so SMALL becomes 7 points
+FONT, SMALL = 7.0, 6.0  # points; web pages enlarge a figure from 7.2 to 8.5 inches, so SMALL becomes 7 points
 
 BLACK, GREY, LIGHT = "#000000", "#555555", "#DDDDDD"
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
@@ -32,7 +32,7 @@ PRECISIONS = {
     "fp4": "#882255",
     "int8": "#E69F00",
 }
-STRENGTHS = [1.0, 0.55, 0.3]  # of the colours of the first file or device in a figure, the second, the third
+STRENGTHS = [1.0, 0.55, 0.3]  # strength of the colours of the first, second and third file or device in a figure
 MARKERS = "osD^vP*X<>hp"
 FILLS = {
     "closed": {},
