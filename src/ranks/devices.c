@@ -184,41 +184,36 @@ enum status devices_collect(struct devices *devices, struct executor *executor, 
     return liveness_agree(devices->comm, status, error);
 }
 
-/* Finds earlier roofs for each rank's device; without a match an entry has no roofs. Only on rank
- * 0. */
-static struct device *match_earlier(const struct devices *devices, const struct results *earlier)
+bool devices_reuse_roofs(const struct devices *devices, const struct results *earlier,
+                         struct executor *executor)
 {
-    void *memory = calloc((size_t)devices->ranks, sizeof(struct device));
-    struct device *matches = memory_require(devices->comm, memory, "the devices of the ranks");
+    /* The messages begin at roof_count and end behind the last roof. */
+    enum { BEGIN = offsetof(struct device, roof_count) };
+    struct device own = *executor_device(executor);
+    const int64_t none = 0;
     int missing = 0;
-    for (int i = 0; i < devices->ranks; ++i) {
+    for (int i = devices->rank == 0 ? devices->ranks - 1 : -1; i >= 0; --i) {
         const struct device *match = results_roofs(earlier, &devices->list[i]);
-        if (match) {
-            matches[i] = *match;
-            matches[i].counters = devices->list[i].counters;
-            snprintf(matches[i].roofs_reused, sizeof matches[i].roofs_reused, "%s",
-                     devices->manifest->reuse);
-        }
+        const void *part = match ? &match->roof_count : &none;
+        const size_t count = match ? (size_t)match->roof_count : 0;
+        const size_t size = offsetof(struct device, roofs) - BEGIN + count * sizeof *own.roofs;
         missing += !match && device_is_open(&devices->list[i]);
+        if (i > 0)
+            MPI_Send(part, (int)size, MPI_BYTE, i, 0, devices->comm);
+        else
+            memcpy((char *)&own + BEGIN, part, size);
     }
+    if (devices->rank > 0)
+        MPI_Recv((char *)&own + BEGIN, sizeof own - BEGIN, MPI_BYTE, 0, 0, devices->comm,
+                 MPI_STATUS_IGNORE);
     if (missing > 0)
         log_print(
             devices->log, LOG_WARNING,
             "%s has no roofs of %d of the %d devices (same UUID, driver and power cap): these "
             "are measured",
             devices->manifest->reuse, missing, devices->ranks);
-    return matches;
-}
-
-bool devices_reuse_roofs(const struct devices *devices, const struct results *earlier,
-                         struct executor *executor)
-{
-    struct device own, *matches = NULL;
-    if (devices->rank == 0)
-        matches = match_earlier(devices, earlier);
-    MPI_Scatter(matches, sizeof own, MPI_BYTE, &own, sizeof own, MPI_BYTE, 0, devices->comm);
-    free(matches);
-    bool found = own.roof_count > 0 && !executor_lost(executor);
+    snprintf(own.roofs_reused, sizeof own.roofs_reused, "%s", devices->manifest->reuse);
+    const bool found = own.roof_count > 0 && !executor_lost(executor);
     if (found)
         executor_set_roofs(executor, &own);
     return found;
