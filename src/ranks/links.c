@@ -6,12 +6,16 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/stats.h"
 #include "ranks/liveness.h"
 
 enum {
-    LIMIT = 60, /* s; limit of a collective call right after all ranks have met, and of NCCL */
+    LIMIT = 60,    /* s; limit of a collective call right after all ranks have met, and of NCCL */
+    REPEAT = 1000, /* most runs of a sample by MPI */
     SLOTS = LINK_PAIR * LINK_ROUNDS + LINK_OPERATIONS * LINK_SIZES /* links of a rank, at most */
 };
+
+static const double slow_run = 0.3; /* s, by MPI; slower sizes are the last ones */
 
 /* State of this rank. On the heap, because MPI still writes to the buffers of an abandoned call. */
 struct links {
@@ -54,14 +58,8 @@ static bool meet(struct links *links, MPI_Comm comm)
 
 /* ---- MPI ---- */
 
-static double greatest(MPI_Comm comm, double own)
-{
-    double most;
-    MPI_Allreduce(&own, &most, 1, MPI_DOUBLE, MPI_MAX, comm);
-    return most;
-}
-
-/* Runs an operation `repeat` times. Returns the time of one run, s. */
+/* Runs an operation `repeat` times. Returns the time of the fastest run on its slowest member, s:
+ * other work on the hosts lengthens most runs. */
 static double operate(const struct link *link, MPI_Comm comm, float *sent, int count, int repeat)
 {
     float *received = sent + count;
@@ -69,9 +67,9 @@ static double operate(const struct link *link, MPI_Comm comm, float *sent, int c
     MPI_Comm_rank(comm, &place);
     MPI_Comm_size(comm, &members);
     const int next = (place + 1) % members, before = (place + members - 1) % members;
-    greatest(comm, 0); /* all begin together */
-    const double start = clock_monotonic();
-    for (int i = 0; i < repeat; ++i)
+    MPI_Barrier(comm); /* all begin together */
+    double times[REPEAT], start = clock_monotonic();
+    for (int i = 0; i < repeat; ++i) {
         if (link->operation == LINK_ALL_REDUCE)
             MPI_Allreduce(sent, received, count, MPI_FLOAT, MPI_SUM, comm);
         else if (link->operation == LINK_ALL_GATHER)
@@ -80,24 +78,36 @@ static double operate(const struct link *link, MPI_Comm comm, float *sent, int c
         else
             MPI_Sendrecv(sent, count, MPI_FLOAT, next, 0, received, count, MPI_FLOAT, before, 0,
                          comm, MPI_STATUS_IGNORE);
-    return (clock_monotonic() - start) / repeat;
+        const double end = clock_monotonic();
+        times[i] = end - start;
+        start = end;
+    }
+    MPI_Allreduce(MPI_IN_PLACE, times, repeat, MPI_DOUBLE, MPI_MAX, comm);
+    stats_sort(times, (size_t)repeat);
+    return times[0];
 }
 
-/* Measures one operation of all members at all sizes. */
+/* Measures one operation of all members at all sizes, the smallest one first. A run that takes
+ * longer than slow_run is the only sample of its size, and larger sizes get an infinite time. */
 static enum status operate_sizes(struct links *links, struct link *link, MPI_Comm comm,
                                  struct error *error)
 {
-    const double length = 10e-3 /* s */, repeat_most = 100;
-    size_t bytes;
-    for (int i = 0; (bytes = link_size(link, i)) > 0; ++i) {
+    const double length = 20e-3; /* s */
+    double about = 0, seconds[LINK_SAMPLES];
+    int sizes = 0;
+    while (link_size(link, sizes) > 0)
+        ++sizes;
+    while (sizes-- > 0) {
+        const size_t bytes = link_size(link, sizes);
         const int count = (int)(bytes / sizeof(float));
-        double seconds[LINK_SAMPLES];
         float *sent = memory_require(comm, calloc(2, bytes), "the links");
-        operate(link, comm, sent, count, 1); /* connects */
-        const double about = greatest(comm, operate(link, comm, sent, count, 1));
+        const bool left_out = about > slow_run;
+        about = INFINITY;
+        for (int j = 0; j < 2 && !left_out; ++j) /* the first run connects */
+            about = fmin(about, operate(link, comm, sent, count, 1));
+        const int repeat = (int)fmin(ceil(length / about), REPEAT);
         for (int j = 0; j < LINK_SAMPLES; ++j)
-            seconds[j] =
-                operate(link, comm, sent, count, (int)fmin(ceil(length / about), repeat_most));
+            seconds[j] = about > slow_run ? about : operate(link, comm, sent, count, repeat);
         free(sent);
         TRY(link_list_measured(&links->found, link, bytes, seconds, error));
     }
@@ -106,30 +116,29 @@ static enum status operate_sizes(struct links *links, struct link *link, MPI_Com
 
 static enum status measure_mpi(struct links *links, MPI_Comm comm, int rounds, struct error *error)
 {
-    const struct guard_settings bound = {links->all, links->log, LIMIT + 2 * links->rounds, 1,
-                                         "links"};
+    const struct guard_settings bound = {links->all, links->log, LIMIT, 1, "links"};
     enum status status = STATUS_OK;
     struct link link;
     int own;
     fields_clear(link_fields, &link);
     MPI_Comm_rank(comm, &own);
-    struct guard *guard = guard_begin(&bound);
     for (int i = 0; i < rounds + LINK_OPERATIONS - LINK_ALL_REDUCE; ++i) {
         const bool pair = i < rounds;
         const int peer = pair ? links->peers[i] : -1, first = peer < own ? peer : own;
+        struct guard *guard = guard_begin(&bound);
         MPI_Comm group;
         MPI_Comm_split(comm, !pair ? 0 : peer < 0 ? MPI_UNDEFINED : first, own, &group);
-        if (group == MPI_COMM_NULL)
-            continue;
-        int members;
-        MPI_Comm_size(group, &members);
-        link.operation = pair ? LINK_SEND_RECEIVE : LINK_ALL_REDUCE + i - rounds;
-        link.to_rank = pair ? peer : FIELD_MISSING;
-        link.devices = members;
-        status = status ? status : operate_sizes(links, &link, group, error);
-        MPI_Comm_free(&group);
+        if (group != MPI_COMM_NULL) {
+            int members;
+            MPI_Comm_size(group, &members);
+            link.operation = pair ? LINK_SEND_RECEIVE : LINK_ALL_REDUCE + i - rounds;
+            link.to_rank = pair ? peer : FIELD_MISSING;
+            link.devices = members;
+            status = status ? status : operate_sizes(links, &link, group, error);
+            MPI_Comm_free(&group);
+        }
+        guard_end(guard);
     }
-    guard_end(guard);
     return status;
 }
 
@@ -204,7 +213,7 @@ static void measure_copies(struct links *links, MPI_Comm node)
 static enum status add_found(struct links *links, MPI_Comm node, int rounds, struct error *error)
 {
     double times[2][SLOTS] = {{0}};
-    int place, rank;
+    int place, rank, left_out = 0;
     MPI_Comm_rank(node, &place);
     MPI_Comm_rank(links->all, &rank);
     /* Links of pairs precede links of all members. Ranks of a node have the same pairs, or none. */
@@ -219,9 +228,18 @@ static enum status add_found(struct links *links, MPI_Comm node, int rounds, str
         link->time = times[1][first + i];
         link->nodes = pair ? 2 : rounds ? links->nodes : 1;
         link->devices = pair ? 2 * links->least : link->devices;
-        if (pair ? link->to_rank > rank : rounds == 0 || rank == 0)
+        if (!(pair ? link->to_rank > rank : rounds == 0 || rank == 0))
+            continue;
+        if (isinf(link->time))
+            ++left_out;
+        else
             TRY(link_list_add(executor_links(links->executor), link, error));
     }
+    if (left_out > 0)
+        log_print(links->log, LOG_WARNING,
+                  "%s: the network is slow: %d links of larger sizes are left out, because smaller "
+                  "ones take longer than %.1f s",
+                  executor_device(links->executor)->hostname, left_out, slow_run);
     return STATUS_OK;
 }
 

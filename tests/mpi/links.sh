@@ -58,10 +58,19 @@ links all.nc 2
 expect 0 post roofs all.nc
 says "link send-receive with a node"
 
-# Node 1 of three is slow. Two ranks of a node have links of the node.
+# Node 1 of three has a network of 2 MB/s, and the whole series would take two minutes: it has no links of 16 MiB. Two
+# ranks of a node have links of the node.
 export SLOW_RANK=1
 LD_PRELOAD=${LD_PRELOAD:+$LD_PRELOAD:}$ROOFSWEEP_BUILD/tests/libstop_in.so expect 0 nodes 1 3 sweep.ini -o slow.nc
 unset SLOW_RANK
+says "the network is slow: 2 links of larger sizes are left out"
+python '
+import netCDF4
+data = netCDF4.Dataset("slow.nc")
+large = data["link_bytes"][:] > 2**23
+ends = [data[name][:][large].tolist() for name in ("link_node", "link_node_to")]
+assert sorted(zip(*ends)) == [(0, -1), (0, -1), (0, 2)], ends
+' || fail "slow.nc has other links"
 post compare slow.nc -q >output || true
 grep -q '^FAIL 1#1 n1, links.*link send-receive with a node .*, in all 2 pairs' output || { cat output; fail "n1 passes"; }
 [ "$(grep -c '^FAIL .*links' output)" = 1 ] || { cat output; fail "a healthy node fails"; }

@@ -2,7 +2,7 @@
  *
  * STOP_IN, STOP_RANK: rank STOP_RANK stops itself (SIGSTOP) at the first call that STOP_IN names;
  * so tests see sweeps in which a rank hangs inside MPI or just before it.
- * SLOW_RANK: rank SLOW_RANK sleeps 50 ms in each MPI_Sendrecv.
+ * SLOW_RANK: rank SLOW_RANK sleeps 50 ms in each MPI_Sendrecv, and 2 us for each number sent.
  * EPOCH_SHIFT: seconds that are added to the date.
  * CLOCK_RATE: the monotonic clock runs CLOCK_RATE times as fast, so that a bound of 60 s passes in
  * seconds. With FAST_FROM the clock becomes fast at the moment that a file of this name exists. */
@@ -93,7 +93,7 @@ int MPI_Sendrecv(const void *sent, int count, MPI_Datatype type, int to, int tag
                  MPI_Comm comm, MPI_Status *status)
 {
     if (is_rank(given.slow_rank))
-        usleep(50000);
+        usleep(50000 + 2 * (useconds_t)count);
     return PMPI_Sendrecv(sent, count, type, to, tag, received, received_count, received_type, from,
                          received_tag, comm, status);
 }
