@@ -9,6 +9,7 @@ the largest of
   threshold),
 - the spread between placements of the buffers (column `placed`, median over the devices of the reference),
 - three times the scatter of the devices (median absolute deviation scaled to a standard deviation; 0 for two devices).
+  Beyond 10 % it is a scatter of logarithms, which a device of low speed exceeds however wide the scatter is.
 
 Tables show this spread as the limit, but at most 10 %, or the threshold or the limit of this kind, if these are wider.
 If the spread exceeds this limit, a device is unsure between `least` and the spread. Faster devices are printed and not
@@ -52,6 +53,11 @@ def scatter(values, centre):
     return TO_STDEV * float(np.median(np.abs(values - centre))) if len(values) > 2 else 0.0
 
 
+def widest_of(scattered):
+    """Returns the expected loss of speed of a healthy device. scattered: scatter() over the reference"""
+    return np.fmax(np.minimum(SCATTER * scattered, WIDEST), -np.expm1(-SCATTER * scattered))
+
+
 def most_of(found, name, how=np.max):
     """Returns the largest value of a column, or another statistic `how`; 0 if the table lacks the column or its values
     are missing."""
@@ -62,7 +68,7 @@ def most_of(found, name, how=np.max):
 def spread_of(found, scattered):
     """Returns the expected spread of one key: the largest of `least`, the spread of placements, and SCATTER times
     `scattered`."""
-    return max(most_of(found, "least"), most_of(found, "placed", np.median), SCATTER * scattered)
+    return max(most_of(found, "least"), most_of(found, "placed", np.median), widest_of(scattered))
 
 
 def by_group(table, keys, name):
@@ -102,7 +108,7 @@ def judged(table, threshold=THRESHOLD, across=False, first=None):
     alone = itself & ((size < 2) | (several & (table["file"] == table["file"].min())))
     new = (~matched).groupby([table[key] for key in [*keys, "file"]]).transform("any")
     scattered = np.fmax(scattered, own["scattered"].where(new))  # new devices: also the scatter of the reference
-    spread = np.fmax(np.fmax(own["least"], own["placed"]), SCATTER * scattered)
+    spread = np.fmax(np.fmax(own["least"], own["placed"]), widest_of(scattered))
     table["reference"] = (1 / reference).where(table["unit"].isin(LESS), reference)
     table["spread_of"] = spread.where(matched, np.fmax(spread, own["between"]))
     table["against"] = np.where(matched, "itself before", "its model")
