@@ -12,7 +12,7 @@ struct batch {
     struct measured *rows; /* owned, oldest first */
     size_t count;
     struct expected expected; /* reference of the last row */
-    size_t counted; /* number of rows at the front with a complete record and without work */
+    size_t counted; /* number of first rows that are counted: their records are complete */
 };
 
 struct batch *batch_create(const struct device_ops *device)
@@ -39,7 +39,7 @@ void batch_destroy(struct batch *batch, struct device_state *state)
 
 /* ---- counting ---- */
 
-/* Also true if only the counts of single kernels, or only the causes, are missing. */
+/* Also returns true if only counts of single kernels or causes are missing. */
 static bool has_counts(const struct measured *row)
 {
     return row->record.counters.code == COUNTED_YES ||

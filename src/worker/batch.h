@@ -1,12 +1,13 @@
 /* A batch: timed rows that wait until their counters are read. The device counts all rows of a
  * batch together, because setting up counters takes far longer than reading them.
+ *
  * Each row is timed alone on the device, and then stays prepared, with its algorithm, until it is
- * counted. Waiting rows must not influence the next row. If the device has no room for it, the
- * waiting rows are counted first. A row that failed beside waiting rows is measured again without
- * them. In each pass of the counters the device repeats every row, with the caches in the same
- * state as for timing, so counts depend neither on the other rows nor on their order.
- * A row that could not be counted with others is counted alone. If that fails, too, the row's
- * record has the reason. Not thread-safe. */
+ * counted. Waiting rows must not influence the next row: they are counted first if the device has
+ * no room for the next row, and a row that failed beside them is measured again without them. In
+ * each pass of the counters the device repeats every row, with the caches in the same state as for
+ * timing, so counts depend neither on the other rows nor on their order. A row that could not be
+ * counted with others is counted alone; if that fails, too, its record has the reason. Not
+ * thread-safe. */
 #pragma once
 
 #include "worker/measure.h"
@@ -29,8 +30,7 @@ enum status batch_measure(struct batch *batch, struct device_state *state,
 /* Counts all waiting rows. STATUS_DEVICE: the device is lost. */
 enum status batch_count(struct batch *batch, struct device_state *state, struct error *error);
 
-/* Returns the record of the row that has waited longest; the caller owns it. Before it returns the
- * first record, all waiting rows are counted. STATUS_USAGE: no row waits. STATUS_DEVICE: the device
- * is lost. */
+/* Returns the record of the row that has waited longest; the caller owns it. Counts all waiting
+ * rows first. STATUS_USAGE: no row waits. STATUS_DEVICE: the device is lost. */
 enum status batch_take(struct batch *batch, struct device_state *state, struct record *record,
                        struct error *error);

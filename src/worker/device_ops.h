@@ -3,9 +3,9 @@
  *
  * Single-threaded. Order: list, open, then any of try_counters, { tune_roofs, measure_roof,
  * keep_busy, release_roofs } and { prepare, time, energy, trace, count_hardware, run, read, release
- * }, then close. Only one prepared row exists at a time, unless has_room allows another.
- * STATUS_UNSUPPORTED: the device does not offer this. STATUS_FAILED: this configuration failed, but
- * the device works. STATUS_DEVICE: the device is lost, and the process must end. */
+ * }, then close. A second row may be prepared only if has_room allows it. STATUS_UNSUPPORTED: the
+ * device does not offer this. STATUS_FAILED: this configuration failed, but the device works.
+ * STATUS_DEVICE: the device is lost, and the process must end. */
 #pragma once
 
 #include <sched.h>
@@ -23,7 +23,7 @@
  * of eight devices one after the other. */
 #define ROOF_WINDOW 0.0125
 
-/* s, shortest measurement of energy: an energy counter that is updated every 0.1 s is then exact to
+/* s, shortest measurement of energy: energy counters that advance every 0.1 s are then exact to
  * some per cent. */
 #define ENERGY_TIME 0.5
 
@@ -37,12 +37,12 @@ struct roof_order {
 struct device_state; /* an open device; the table defines it */
 struct work;         /* one configuration, ready to run; the table defines it */
 
-/* A row whose counters are to be read. It has been prepared, timed and traced. */
+/* A prepared, timed and traced row whose counters are to be read. */
 struct countable {
     struct work *work;
     bool cold;
-    bool kernels; /* count each kernel separately */
-    bool causes;  /* count the activities of each kernel */
+    bool kernels; /* also count each kernel */
+    bool causes;  /* also count the activities of each kernel */
     struct record *record;
 };
 
@@ -51,8 +51,8 @@ struct program_device {
     char visible[160];       /* "NAME=VALUE" that hides all other devices; "": no variable needed */
     const cpu_set_t *cpus;   /* owned by the device; NULL: the CPUs of the worker */
     size_t cpus_size;        /* byte */
-    int64_t cores;           /* number of a CPU's cores */
-    char library[4096];      /* library to inject, which sees kernels and regions; "": none */
+    int64_t cores;           /* of a CPU */
+    char library[4096];      /* to inject, so that it sees kernels and regions; "": none */
     struct outcome counters; /* whether the counters can be read, or why not */
 };
 
@@ -61,7 +61,7 @@ struct device_ops {
     const char *description; /* one line for --help */
 
     /* Counts the devices that this process can see, and sets their PCI addresses, coded as in
-     * protocol.h; 0: unknown. STATUS_DEVICE: there is no device; *error has the reason. */
+     * protocol.h; 0: unknown. STATUS_DEVICE: there is no device. */
     enum status (*list)(int *count, int addresses[VISIBLE_MAX], struct error *error);
 
     /* Opens device `index`, and describes it in *device (all but roofs and key). */
@@ -69,11 +69,10 @@ struct device_ops {
                         struct error *error);
     void (*close)(struct device_state *state); /* takes NULL */
 
-    /* Opens a device only for `health` and `close`, which work even after a row has damaged the
-     * CUDA context. Returns NULL if there is no memory. The pointer is NULL if `health` is NULL. */
+    /* Opens a device only for `health` and `close`, which then work even after a row has damaged
+     * the CUDA context. Returns NULL without memory. The pointer is NULL if `health` is NULL. */
     struct device_state *(*watch)(const char *pci_id);
-    /* Reads the health, by enum health; unknown values are missing. NULL: the device has no health.
-     */
+    /* Reads health[], by enum health; unknown values are NaN. NULL: the device has no health. */
     void (*health)(struct device_state *state, double health[HEALTH_COUNT]);
 
     /* Tests once whether the hardware counters can be read. Sets device->counters to the outcome,
@@ -82,15 +81,15 @@ struct device_ops {
                                 struct error *error);
 
     /* Finds the fastest variant of each requested roof, and with `prove` proves it by counters, if
-     * they can be read. found[] becomes false for roofs that this kind of device lacks. It is true
-     * also for a roof that fails now; measure_roof then returns the reason. Memory is kept until
-     * release_roofs, which must precede the next tune_roofs. */
+     * they can be read. found[] becomes false for roofs that this kind of device lacks, but not for
+     * a roof that fails: measure_roof returns its reason. Memory is kept until release_roofs, which
+     * must precede the next tune_roofs. */
     enum status (*tune_roofs)(struct device_state *state, const struct roof_request *request,
                               bool prove, bool found[ROOF_KINDS], struct error *error);
 
     /* Measures a roof that tune_roofs found. Sets all of *roof except name and condition, which
      * roof_init has set. Takes about ROOF_WINDOW, and longer with `sustained`. STATUS_UNSUPPORTED:
-     * not possible now. STATUS_FAILED: failed, or the device was not ready at `start`. */
+     * not possible now. STATUS_FAILED: an error, or the device was not ready at `start`. */
     enum status (*measure_roof)(struct device_state *state, int kind,
                                 const struct roof_order *order, struct roof *roof,
                                 struct error *error);
@@ -101,12 +100,12 @@ struct device_ops {
     enum status (*keep_busy)(struct device_state *state, int kind, bool (*more)(void *argument),
                              void *argument, struct error *error);
 
-    /* Measures links into *links, or makes the id of a communicator (LINK_ID bytes) if `order` has
-     * members but no id. Must be the first function that the process calls. NULL: no links. */
+    /* Measures links, and adds them to *links. If `order` has members but no id, makes the id of a
+     * communicator (LINK_ID bytes) instead. Must be the first function that the process calls.
+     * NULL: no links. */
     enum status (*measure_links)(const struct link_order *order, struct link_list *links, char *id,
                                  struct error *error);
 
-    /* Frees the memory of tune_roofs, and forgets the roofs. */
     void (*release_roofs)(struct device_state *state);
 
     /* Allocates and fills the tensors, resolves "auto", and chooses the algorithm. Sets
@@ -114,18 +113,16 @@ struct device_ops {
     enum status (*prepare)(struct device_state *state, const struct config *config, uint64_t seed,
                            struct work **work, struct record *record, struct error *error);
 
-    /* Takes samples, and writes the time of one iteration in each sample to seconds[]. A sample is
-     * the mean of record->sample_iterations iterations; this function sets that number, which is
-     * the same in all calls for the same work. `cold`: the last-level cache is flushed before each
-     * iteration, and the time excludes the flush. Sets timer_overhead, host_paced and conditions
-     * (clocks, ...) of *record. If `record` is NULL, this is a warm-up with samples of one
-     * iteration. */
+    /* Takes samples, and writes the time of one iteration in each sample to seconds[]. Sets
+     * record->sample_iterations, the number of iterations in a sample, which is the same in all
+     * calls for the same work. `cold`: the last-level cache is flushed before each iteration, and
+     * the time excludes the flush. Sets timer_overhead, host_paced and conditions (clocks, ...) of
+     * *record. `record` NULL: a warm-up, with samples of one iteration. */
     enum status (*time)(struct device_state *state, struct work *work, bool cold, int samples,
                         double *seconds, struct record *record, struct error *error);
 
     /* Repeats the work for ENERGY_TIME or more. Sets energy, energy_time, energy_clock, power and
-     * idle_power of *record. The status is STATUS_OK even if values stay missing. NULL: the device
-     * has no energy counter. */
+     * idle_power of *record; missing values are no error. NULL: no energy counter. */
     enum status (*energy)(struct device_state *state, struct work *work, bool cold,
                           struct record *record, struct error *error);
 
@@ -140,18 +137,16 @@ struct device_ops {
 
     /* Counts rows together; `cold` as in `time`. Each row runs as often as the counters need. Sets
      * flops_*, bytes_* and counters of the records. If rows cannot be counted, record->counters has
-     * the reason, and the status is STATUS_OK. With `kernels` the row is repeated to count each
-     * kernel that the last `trace` of its work found, with `causes` again to count activities of
-     * these kernels. The counts of a row do not depend on the other rows. After a failure the rows
-     * can be counted again. May charge PART_COUNTS of a record with the row's own time. NULL: the
-     * device has no counters. */
+     * the reason, and the status is STATUS_OK. `kernels` and `causes` count the kernels that the
+     * last `trace` of the row's work found. The counts of a row do not depend on the other rows.
+     * After a failure the rows can be counted again. May charge PART_COUNTS of a record with the
+     * row's own time. NULL: the device has no counters. */
     enum status (*count_hardware)(struct device_state *state, const struct countable *rows,
                                   size_t count, struct error *error);
 
     /* Fills the outputs with NaN, runs the work once for verification, and waits for its end. In an
-     * LSTM's backward pass the output gradient is zero for all samples of the batch from number
-     * `samples` on, so that the reference needs only the first ones; other workloads ignore
-     * `samples`. */
+     * LSTM's backward pass the output gradient is zero for all but the first `samples` samples of
+     * the batch, so that the reference needs no others. Other workloads ignore `samples`. */
     enum status (*run)(struct device_state *state, struct work *work, int64_t samples,
                        struct error *error);
 
@@ -160,11 +155,11 @@ struct device_ops {
     enum status (*read)(struct device_state *state, struct work *work, enum tensor tensor,
                         const int64_t *offsets, int64_t count, double *values, struct error *error);
 
-    /* See reference_request.compute. NULL: the host computes all references. */
+    /* As reference_request.compute. NULL: the host computes all references. */
     enum status (*compute)(struct device_state *state, const struct config *config,
                            const void *results, struct error *error);
 
-    /* Hashes the bits of all results of the last iteration. NULL: rows have no hash. */
+    /* Sets *hash to a hash of all results of the last iteration. NULL: rows have no hash. */
     enum status (*hash)(struct device_state *state, struct work *work, uint64_t *hash,
                         struct error *error);
 
@@ -176,8 +171,8 @@ struct device_ops {
 
     void (*release)(struct device_state *state, struct work *work); /* takes NULL work */
 
-    /* Fills *settings, which is zero, for a program that runs on this device. Until the next call
-     * of any function of the table, this process leaves the device idle. */
+    /* Sets *settings, which is zero. Until the next call of any function of the table, this process
+     * leaves the device idle. */
     enum status (*program)(struct device_state *state, struct program_device *settings,
                            struct error *error);
 

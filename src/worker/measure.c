@@ -11,7 +11,7 @@
 
 const struct outcome measure_no_counters = {COUNTED_REFUSED, "this kind of device has no counters"};
 
-/* Context of all steps; owns nothing. */
+/* Owns nothing. */
 struct run {
     const struct device_ops *device;
     struct device_state *state;
@@ -29,11 +29,10 @@ static void part_done(const struct run *run, enum wall_part part, struct record 
     record_end_part(record, part, clock_monotonic() - run->start);
 }
 
-/* A growing array of samples; owned. */
 struct samples {
-    double *values;
+    double *values; /* owned */
     size_t count, capacity;
-    double total; /* s, sum over all iterations */
+    double total; /* s, of all iterations */
 };
 
 static enum status samples_reserve(struct samples *samples, size_t more, struct error *error)
@@ -60,9 +59,9 @@ static enum status time_batch(const struct run *run, int count, struct samples *
     return STATUS_OK;
 }
 
-/* Takes samples until the confidence interval is narrow enough and min_time has been timed. Stops
- * also after max_time on the wall clock. A batch takes about a tenth of min_time, so that the rule
- * is evaluated often and its own cost does not show. */
+/* Takes samples until the confidence interval is narrow enough and min_time has been timed, or
+ * until max_time has passed. A batch takes about a tenth of min_time, so that the rule is evaluated
+ * often and its own cost does not show. */
 static enum status time_adaptively(const struct run *run, struct samples *samples,
                                    struct record *record, struct error *error)
 {
@@ -129,10 +128,10 @@ void measure_keep_occupancy(const struct occupancy *occupied, int64_t cores, str
         record->host_load = NAN;
 }
 
-/* One placement of the row's buffers in memory. The first placement has the row's verified work. */
+/* One placement of the row's buffers in memory. The first one has the row's verified work. */
 struct placement {
     struct work *work;
-    struct record seen; /* the row's record with this placement's times; owns nothing */
+    struct record seen; /* the row's record, with this placement's times; owns nothing */
     struct samples samples;
     struct stats stats;
 };
@@ -185,8 +184,8 @@ static int by_median(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Puts all samples into the record, in the order in which they were taken. All other values are of
- * the placement with the median time; its work becomes the row's. Sorts the placements. */
+/* Puts all samples into the record, in the order in which they were taken. The placement with the
+ * median time gives all other values, and its work becomes the row's. Sorts the placements. */
 static enum status placements_keep(struct placement *placements, size_t count, struct run *run,
                                    struct record *record, struct error *error)
 {
@@ -222,8 +221,7 @@ static enum status placements_keep(struct placement *placements, size_t count, s
     return STATUS_OK;
 }
 
-/* Times the requested number of placements, or as many as fit. run->work becomes the work of the
- * recorded placement. */
+/* Times the requested number of placements, or as many as fit. Changes run->work. */
 static enum status time_work(struct run *run, struct record *record, struct error *error)
 {
     const size_t wanted = (size_t)fmax(run->request->measure.repeat, 1);
@@ -252,7 +250,7 @@ static enum status time_work(struct run *run, struct record *record, struct erro
     return status;
 }
 
-/* Rejects algorithms until a result is right; with `accurate`, until it is also accurate. */
+/* Rejects algorithms until the result is right, and with `accurate` also accurate. */
 static enum status verify_prepared(const struct run *run, bool accurate, struct record *record,
                                    struct error *error)
 {
@@ -277,9 +275,8 @@ static enum status verify_prepared(const struct run *run, bool accurate, struct 
     return status;
 }
 
-/* Adds to the record's accuracy the fastest accurate algorithm. The row itself keeps the fastest
- * algorithm, as frameworks do. Rejecting changes the algorithm of a work, so this function makes a
- * second work. */
+/* Adds the fastest accurate algorithm to record->accuracy. The row itself keeps the fastest
+ * algorithm, as frameworks do, so this function rejects algorithms of a second work. */
 static enum status accuracy_explain(struct run *run, struct record *record, struct error *error)
 {
     const struct placement own = {.work = run->work, .seen = *record};
@@ -311,7 +308,7 @@ static enum status accuracy_explain(struct run *run, struct record *record, stru
     return STATUS_OK;
 }
 
-/* Hashes the results of the last iteration, and compares them with those of earlier iterations. */
+/* Hashes the results of the last iteration, and compares the hash with earlier iterations. */
 static enum status bits_check(const struct run *run, struct record *record, struct error *error)
 {
     char text[sizeof record->output_hash];
@@ -329,9 +326,8 @@ static enum status bits_check(const struct run *run, struct record *record, stru
 /* Compares the bits of up to three iterations: the verified one (if it computed whole results), the
  * last timed one, and the very last one.
  *
- * With several placements, a row that the power cap throttles also gets a run for its energy: after
- * a warm-up this run shows what the device sustains. The energy run is the last, because it lowers
- * the clock. */
+ * With several placements, a row that the power cap throttles also has its energy measured, because
+ * this longer run shows what the device sustains. It comes last, because it lowers the clock. */
 static enum status measure_prepared(struct run *run, struct record *record, struct error *error)
 {
     const struct measure_settings *measure = &run->request->measure;
@@ -366,8 +362,7 @@ static enum status measure_prepared(struct run *run, struct record *record, stru
     return status ? status : bits_check(run, record, error);
 }
 
-/* Clears the figures of a failed row. The record keeps the configuration, the algorithm, and how
- * wrong the result was. */
+/* Clears a failed row, except for configuration, algorithm and the errors of the result. */
 static void forget_figures(struct record *record, const struct config *config)
 {
     const struct record before = *record;

@@ -1,5 +1,5 @@
-/* Measures one configuration: prepare, verify, warm up, time, trace, measure the energy, count.
- * This file does all steps except counting; batch.h counts several rows together.
+/* Measures one configuration: prepares, verifies, warms up, times, traces and measures the energy.
+ * batch.h then counts several rows together.
  *
  * Timing, trace and counting are separate runs of the same work, because tracing and counting
  * change times. */
@@ -12,16 +12,16 @@
 
 struct measured {
     struct config config;
-    struct work *work; /* work that waits for counting; NULL: the record is complete */
+    struct work *work; /* waits for counting; NULL: the record is complete */
     bool cold, kernels, causes;
     double seconds;       /* s, wall time of the row so far */
     struct record record; /* owned */
 };
 
-/* Does all steps except counting, and sets *row. The caller keeps *expected from row to row. If the
- * row needs no counting, row->work is NULL and the record complete: the row was skipped (the device
- * does not offer the configuration), it failed (a wrong result, a library error), or counters are
- * off. The only error is STATUS_DEVICE; then *row owns nothing. */
+/* Does all steps except counting, and sets *row. The caller keeps *expected from row to row. The
+ * record is complete, and row->work is NULL, if the device does not offer the configuration (the
+ * row is skipped), if the row failed (a wrong result, a library error), or if counters are off. The
+ * only error is STATUS_DEVICE; then *row owns nothing. */
 enum status measure_begin(const struct device_ops *device, struct device_state *state,
                           const struct request *request, struct expected *expected,
                           struct measured *row, struct error *error);
@@ -31,20 +31,19 @@ void measure_end(const struct device_ops *device, struct device_state *state, st
                  enum status status, const struct error *error);
 
 /* Stores the first RECORD_SAMPLES_MAX samples (times of one iteration, s) and the statistics of all
- * samples in the record; the statistics also in *stats. STATUS_FAILED: no memory. */
+ * samples in the record, and sets *stats. STATUS_FAILED: no memory. */
 enum status measure_keep_samples(const double *samples, size_t count, struct record *record,
                                  struct stats *stats, struct error *error);
 
-/* Times of a process and its context switches, since it began or between two readings. */
+/* Times and context switches of a process, since its begin or between two readings. */
 struct occupancy {
     double wall, running; /* s; running: CPU time of all threads */
-    double waiting;       /* s, time of threads without a core; NaN: unknown */
+    double waiting;       /* s, for which threads that could run had no core; NaN: unknown */
     int64_t switches;     /* involuntary context switches */
 };
 /* Reads the values of RUSAGE_SELF or RUSAGE_CHILDREN, except `waiting`. */
 struct occupancy measure_occupancy(int who);
-/* Stores in the record: shares of the time of `cores` cores, context switches, and the load of the
- * host. */
+/* Stores times as shares of the time of `cores` cores, context switches, and the host's load. */
 void measure_keep_occupancy(const struct occupancy *occupied, int64_t cores, struct record *record);
 
 /* The outcome of counting for a device that has no counters. */

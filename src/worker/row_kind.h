@@ -1,12 +1,12 @@
-/* The table of functions for a kind of row that is not measured by device_ops: programs. The worker
- * measures all other rows by batch.h. */
+/* The functions for a kind of row that device_ops does not measure: programs. The worker measures
+ * all other rows by batch.h. */
 #pragma once
 
 #include "model/protocol.h"
 #include "worker/device_ops.h"
 
 struct row_kind {
-    const struct workload *workload; /* the workload of these rows */
+    const struct workload *workload;
     /* Measures a configuration: *record, which the caller has initialised, becomes measured,
      * skipped or failed. The device must be idle, and no row may wait for counters. *kept, NULL at
      * first, is passed from row to row; it owns processes that later rows may use. STATUS_DEVICE:

@@ -7,14 +7,14 @@
 
 #include "base/clock.h"
 
-/* Number of multiply-adds of a reference: as many as one core does in a sixteenth of a second,
- * because launchers often leave one core to the rank of a GPU. */
+/* Multiply-adds of a reference: a sixteenth of a second for one core, since launchers often leave
+ * one core to the rank of a GPU. */
 static const double reference_products = 2.5e7;
 static const int64_t elements_least = 64, elements_most = 4096;
 
-/* Runs little work on one thread: threads that share their cores with other processes may wait for
- * each other longer than the work takes. Work that one thread does not finish soon is shared, in
- * guided chunks, because elements at a tensor's edges cost less. */
+/* One thread does little work alone: threads that share their cores with other processes may wait
+ * for each other longer than the work takes. Work that takes longer is shared, in guided chunks,
+ * because elements at a tensor's edges cost less. */
 static void threads_loop(int64_t count, reference_task *task, void *context)
 {
     const double soon = 1e-3; /* s */
@@ -45,8 +45,7 @@ static bool errors_exceed(const struct slice_errors *errors, double tolerance, c
     return true;
 }
 
-/* Records the largest errors over all slices. Each part of a tensor must meet the tolerances on its
- * own. */
+/* Records the largest errors of all slices. Each slice must meet the tolerances on its own. */
 static enum status compare(const struct device_ops *device, struct device_state *state,
                            struct work *work, const struct expectation *expectation,
                            const struct config *config, struct record *record, struct error *error)
@@ -79,7 +78,7 @@ static enum status compare(const struct device_ops *device, struct device_state 
         return error_set(error, STATUS_FAILED, "wrong result: %s, allowed %.3g", text,
                          errors.norm <= tolerance.right ? record->verify_element_tolerance
                                                         : record->verify_tolerance);
-    /* 0.43: the relative root mean square of rounding errors of normally distributed values */
+    /* 0.43: root mean square of the rounding errors of normally distributed values, relative */
     const struct precision_info *stored = precision_result(config_precision(config));
     if (errors_exceed(&errors, tolerance.accurate, text, sizeof text))
         snprintf(record->accuracy, sizeof record->accuracy,
@@ -88,7 +87,7 @@ static enum status compare(const struct device_ops *device, struct device_state 
     return STATUS_OK;
 }
 
-/* A result that the reference needs as input; computed at the first read. */
+/* Results that the reference needs as inputs; the first read computes them. */
 struct computed {
     const struct device_ops *device;
     struct device_state *state;
@@ -153,8 +152,7 @@ enum status verify_work(const struct device_ops *device, struct device_state *st
         expected_clear(expected);
         status = config->workload->reference(&request, &expected->expectation, error);
         expected->seed = seed;
-        if (status == STATUS_OK &&
-            !computed.ran) /* the reference depends on this result, so it is not kept */
+        if (status == STATUS_OK && !computed.ran) /* else the reference depends on this result */
             memcpy(expected->configuration, configuration, sizeof configuration);
     }
     if (status == STATUS_OK && (!computed.ran || expectation->samples > 0))

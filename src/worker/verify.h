@@ -5,8 +5,8 @@
 #include "model/reference.h"
 #include "worker/device_ops.h"
 
-/* The reference of the last row. It is kept, because all algorithms of a row, and the row with a
- * hot and with a cold cache, have the same reference. All zero: none yet. */
+/* The reference of the last row, kept for other algorithms of the row, and for the row with the
+ * other state of the cache. All zero: none yet. */
 struct expected {
     char configuration[WORKLOAD_TEXT]; /* configuration of the row, with cache = hot */
     uint64_t seed;

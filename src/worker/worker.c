@@ -25,7 +25,7 @@ struct worker {
     struct device_state *state; /* NULL: not open */
     struct device device;
     struct batch *batch;
-    void *kept;    /* state of the last row's kind */
+    void *kept;    /* processes that the last row's kind keeps; see row_kind.h */
     bool tuned;    /* the device holds memory for roofs */
     bool watches;  /* reports the health of a device that another worker measures */
     int busy_kind; /* roof whose work keeps the device busy between requests; BUSY_NONE */
@@ -39,7 +39,7 @@ static const struct row_kind *const row_kinds[] = {
     NULL,
 };
 
-/* Returns NULL if the request measures no row, or a row without a kind. */
+/* Returns NULL if the request measures no row, or a row that device_ops measures. */
 static const struct row_kind *row_kind_of(const struct request *request)
 {
     size_t i = 0;
@@ -49,7 +49,7 @@ static const struct row_kind *row_kind_of(const struct request *request)
     return row_kinds[i];
 }
 
-/* Ends processes of rows of other kinds, which would disturb the device. */
+/* Ends processes that rows of other kinds left on the device. */
 static void release_others(struct worker *worker, const struct row_kind *own)
 {
     for (size_t i = 0; worker->kept && row_kinds[i]; ++i)
@@ -89,26 +89,7 @@ static void forget_roofs(struct worker *worker)
     worker->tuned = false;
 }
 
-static enum status tune_roofs(struct worker *worker, const struct request *request,
-                              bool found[ROOF_KINDS], struct error *error)
-{
-    forget_roofs(worker);
-    worker->tuned = true;
-    return worker->ops->tune_roofs(worker->state, &request->peaks, request->prove, found, error);
-}
-
 /* A roof that cannot be measured becomes an unmeasured roof with the reason. */
-static enum status measure_roof(struct worker *worker, int kind, enum roof_condition condition,
-                                const struct roof_order *order, struct roof *roof,
-                                struct error *error)
-{
-    roof_init(roof, kind, condition);
-    enum status status = worker->ops->measure_roof(worker->state, kind, order, roof, error);
-    if (status == STATUS_OK || status == STATUS_DEVICE)
-        return status;
-    roof_set_unmeasured(roof, kind, condition, clock_date(), error->text);
-    return STATUS_OK;
-}
 
 static enum status answer_roof(struct worker *worker, const struct request *request,
                                struct reply *reply, struct error *error)
@@ -117,14 +98,21 @@ static enum status answer_roof(struct worker *worker, const struct request *requ
         return error_set(error, STATUS_USAGE, "op roof comes after op tune");
     const struct roof_order order = {request->start, request->sustained, request->only_sustained,
                                      request->peaks.energy};
-    TRY(measure_roof(worker, (int)request->kind, request->condition, &order, &reply->roof, error));
+    const int kind = (int)request->kind;
+    struct roof *roof = &reply->roof;
+    roof_init(roof, kind, request->condition);
+    enum status status = worker->ops->measure_roof(worker->state, kind, &order, roof, error);
+    if (status == STATUS_DEVICE)
+        return status;
+    if (status)
+        roof_set_unmeasured(roof, kind, request->condition, clock_date(), error->text);
     reply->kind = REPLY_ROOF;
-    bool measured = !isnan(roof_value(&reply->roof)) || !isnan(reply->roof.sustained);
+    bool measured = !isnan(roof_value(roof)) || !isnan(roof->sustained);
     worker->busy_kind = request->keep_busy && measured ? request->kind : BUSY_NONE;
     return STATUS_OK;
 }
 
-/* Returns true if `end` is not over, and neither a request nor the end of input has come. */
+/* Returns true while input has neither a request nor its end, until the time `end`. */
 static bool input_is_quiet(void *argument)
 {
     const double *end = argument;
@@ -132,8 +120,7 @@ static bool input_is_quiet(void *argument)
     return poll(&input, 1, 0) == 0 && clock_monotonic() < *end;
 }
 
-/* Keeps the device busy after the reply. A failure is not reported here: the next request fails,
- * too. */
+/* Keeps the device busy after the reply. The next request reports a failure. */
 static void keep_busy(struct worker *worker)
 {
     const double longest = 60.0; /* s; after a longer silence the rank counts as dead */
@@ -166,7 +153,7 @@ static enum status answer_measure(struct worker *worker, const struct request *r
     bool waits = false;
     const struct row_kind *kind = row_kind_of(request);
     TRY(worker_open(worker, 0, error));
-    if (kind) /* the command of a program row gets the whole device */
+    if (kind) /* the row gets the whole device */
         TRY(batch_count(worker->batch, worker->state, error));
     TRY(kind ? kind->measure(worker->ops, worker->state, &worker->kept, request, &reply->record,
                              error)
@@ -176,7 +163,7 @@ static enum status answer_measure(struct worker *worker, const struct request *r
     return STATUS_OK;
 }
 
-/* Lists no device if an address is unknown, or if two devices are slices of one GPU. */
+/* Lists no addresses if one is unknown, or if two devices are slices of one GPU. */
 static enum status answer_devices(const struct worker *worker, struct reply *reply,
                                   struct error *error)
 {
@@ -207,7 +194,10 @@ static enum status answer(struct worker *worker, const char *line, struct reply 
         return answer_devices(worker, reply, error);
     case REQUEST_TUNE:
         TRY(worker_open(worker, 0, error));
-        TRY(tune_roofs(worker, &request, reply->found, error));
+        forget_roofs(worker);
+        worker->tuned = true;
+        TRY(worker->ops->tune_roofs(worker->state, &request.peaks, request.prove, reply->found,
+                                    error));
         TRY(request.prove ? try_counters(worker, error) : STATUS_OK);
         reply->device.counters = worker->device.counters;
         reply->kind = REPLY_ROOFS;
@@ -234,7 +224,6 @@ static enum status answer(struct worker *worker, const char *line, struct reply 
     }
 }
 
-/* Returns STATUS_DEVICE once the device is lost. */
 static enum status serve(struct worker *worker, FILE *replies)
 {
     char *line = NULL;
@@ -259,15 +248,6 @@ static enum status serve(struct worker *worker, FILE *replies)
     return status;
 }
 
-/* Sends prints of vendor libraries to standard error, so that they do not mix with replies. */
-static FILE *take_standard_output(void)
-{
-    int replies = dup(STDOUT_FILENO);
-    if (replies < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
-        return NULL;
-    return fdopen(replies, "w");
-}
-
 /* Returns an exit code of roofsweep. */
 static int self_test(struct worker *worker)
 {
@@ -287,8 +267,8 @@ static int self_test(struct worker *worker)
 }
 
 /* Makes the kernel kill the worker, even a stopped one, when the thread that started the worker
- * ends. This thread belongs to the rank or to a wrapper between rank and worker. Standard input is
- * a socket pair, which identifies the rank's process even if it is dead. */
+ * ends. This thread belongs to the rank, or to a wrapper between rank and worker. Standard input is
+ * a socket pair, whose peer is the rank's process, even a dead one. */
 static void tie_to_rank(void)
 {
     struct ucred rank = {0};
@@ -326,8 +306,9 @@ int main(int argc, char **argv)
         return version || strcmp(argv[1], "--help") == 0 ? 0 : 2;
     }
     tie_to_rank();
-    FILE *replies = take_standard_output();
-    if (!replies || !worker.batch) {
+    /* Vendor libraries print to standard error instead of among the replies. */
+    FILE *replies = fdopen(dup(STDOUT_FILENO), "w");
+    if (!replies || dup2(STDERR_FILENO, STDOUT_FILENO) < 0 || !worker.batch) {
         perror("standard output");
         return 1;
     }

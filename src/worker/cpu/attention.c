@@ -1,5 +1,5 @@
-/* Attention on the CPU. By loops: one query of one head at a time. By oneDNN: three operations over
- * a few heads at a time, so that their scores stay in the caches. */
+/* Attention on the CPU. Loops take one query of one head at a time. oneDNN runs three operations
+ * over a few heads at a time, so that their scores stay in the caches. */
 #include <omp.h>
 #include <stdio.h>
 #include <string.h>
@@ -68,13 +68,13 @@ static enum status plain_plan(struct work *work, struct error *error)
 enum step { SCORES, SOFTMAX, VALUES, STEPS };
 
 struct steps_plan {
-    int64_t heads; /* number of heads at a time, which divides the number of all heads */
+    int64_t heads; /* heads at a time; divides the number of all heads */
     struct onednn *steps[STEPS];
-    size_t memory[STEPS]; /* offsets in the scratch memory, behind the scores; bytes */
+    size_t memory[STEPS]; /* offsets in the scratch memory, byte; the scores come first */
     char name[128];
 };
 
-/* Returns the number of heads whose scores fill 1 MiB for each core, at least one. */
+/* Returns the number of heads, one or more, whose scores fill at most 1 MiB for each core. */
 static int64_t heads_at_a_time(const struct attention *s, int64_t cores, size_t element)
 {
     const double bytes_of_core = 1 << 20;
@@ -117,10 +117,9 @@ static enum status steps_plan(struct work *work, struct error *error)
     };
     plan->heads = heads;
     scratch_take(work, (size_t)(heads * s->sequence * s->keys) * work->element);
-    for (int i = 0; i < STEPS; ++i) {
+    for (int i = 0; i < STEPS; ++i)
         TRY(onednn_create_for(work, &operations[i], NULL, &plan->steps[i], &plan->memory[i],
                               error));
-    }
     snprintf(plan->name, sizeof plan->name, "three-steps %.30s %.30s %.30s",
              onednn_name(plan->steps[SCORES]), onednn_name(plan->steps[SOFTMAX]),
              onednn_name(plan->steps[VALUES]));

@@ -1,6 +1,6 @@
-/* conv2d on the CPU: by oneDNN, and as plain loops. oneDNN runs each convolution, and bias and
- * activation of a fused forward pass. Loops of this file do all other bias, activation, gradient
- * and update work. */
+/* conv2d on the CPU, by oneDNN or as plain loops. oneDNN runs each convolution, with bias and
+ * activation of a fused forward pass. Loops of this file do bias, activation, their gradients and
+ * the update in all other passes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,9 +23,9 @@ static void NAME(activate)(enum activation activation, REAL *z, int64_t count)
 }
 
 /* ---- one convolution, by plain loops ----
- * The loops work on nhwc. Tensors in nchw are transposed into scratch memory, and results back.
- * Each pass adds multiples of contiguous rows: rows of channels for the gradient of the input, else
- * rows of filters. */
+ * The loops work on nhwc. Inputs in nchw are transposed into scratch memory, and results back. Each
+ * pass adds multiples of contiguous rows: rows of channels for the gradient of the input, rows of
+ * filters in the other passes. */
 
 /* Transposes `count` consecutive matrices: to[column][row] = from[row][column]. */
 static void NAME(transpose)(int64_t count, int64_t rows, int64_t columns, const REAL *from,
@@ -38,7 +38,7 @@ static void NAME(transpose)(int64_t count, int64_t rows, int64_t columns, const 
                 to[(i * columns + column) * rows + row] = from[(i * rows + row) * columns + column];
 }
 
-/* Adds `count` rows of `size` values, each times its factor, to `sum`. Inlined, so that `size` is a
+/* Adds `count` rows of `size` values, each times its factor, to `sum`. Inlined, so that `size` is
  * constant and the partial sums stay in registers. */
 static inline __attribute__((always_inline)) void
 NAME(accumulate_block)(int size, REAL *restrict sum, int64_t count, const REAL *restrict factors,
@@ -55,8 +55,8 @@ NAME(accumulate_block)(int size, REAL *restrict sum, int64_t count, const REAL *
         sum[i] += part[i];
 }
 
-/* As accumulate_block, for rows of `length` values. `factor_step` and `row_step` are the strides of
- * factors and rows. Partial sums for each call keep long sums accurate. */
+/* As accumulate_block, for rows of `length` values. The partial sums of each call keep long sums
+ * accurate. */
 static void NAME(accumulate)(int64_t length, REAL *sum, int64_t count, const REAL *factors,
                              int64_t factor_step, const REAL *rows, int64_t row_step)
 {
@@ -72,7 +72,7 @@ static void NAME(accumulate)(int64_t length, REAL *sum, int64_t count, const REA
 #undef BLOCKS
 }
 
-/* y from x, and from w as [group][tap][channel][filter]. */
+/* w is [group][tap][channel][filter]. */
 static void NAME(convolve_forward)(const struct conv2d *s, const REAL *x, const REAL *w, REAL *y)
 {
     const int64_t channels = s->channels / s->groups, filters = s->filters / s->groups;
@@ -123,7 +123,7 @@ static void NAME(convolve_data)(const struct conv2d *s, REAL *x, const REAL *w, 
     }
 }
 
-/* w as [group][tap][channel][filter]. A task is a tap of some channels of a group. */
+/* w is [group][tap][channel][filter]. A task is a tap of some channels of a group. */
 static void NAME(convolve_filter)(const struct conv2d *s, const REAL *x, REAL *w, const REAL *y)
 {
     enum { CHANNELS = 8 };
@@ -154,8 +154,7 @@ static void NAME(convolve_filter)(const struct conv2d *s, const REAL *x, REAL *w
     }
 }
 
-/* Applies bias and activation to all of z. A row is all filters of a pixel, or in nchw all pixels
- * of a filter. */
+/* A row is all filters of a pixel, or in nchw all pixels of a filter. */
 static void NAME(finish)(const struct conv2d *s, REAL *z, const REAL *b)
 {
     const bool nhwc = s->layout == LAYOUT_NHWC;
@@ -172,8 +171,7 @@ static void NAME(finish)(const struct conv2d *s, REAL *z, const REAL *b)
     }
 }
 
-/* Two of x, w, y are inputs, and the third is the result; all in the layout of s. `b`: the bias of
- * a fused forward pass, or NULL. */
+/* Two of x, w, y are inputs, the third is the result; all in the layout of s. b NULL: no bias. */
 static void NAME(convolve)(const struct work *work, const struct conv2d *s, bool fused, REAL *x,
                            REAL *w, REAL *y, const REAL *b)
 {
@@ -222,7 +220,7 @@ static void NAME(differentiate)(const struct conv2d *s, const REAL *dy, const RE
     if (s->activation == ACTIVATION_RELU) {
 #pragma omp parallel for simd schedule(static)
         for (int64_t i = 0; i < count; ++i) {
-            REAL passed = dy[i]; /* loaded unconditionally, so that no branch depends on y */
+            REAL passed = dy[i]; /* loaded always, so that no branch depends on y */
             dz[i] = y[i] > 0 ? passed : 0;
         }
         return;
@@ -232,8 +230,8 @@ static void NAME(differentiate)(const struct conv2d *s, const REAL *dy, const RE
         dz[i] = dy[i] * (REAL)activation_slope(s->activation, y[i]);
 }
 
-/* Sums are fp64, because a filter may have millions of pixels with random signs. In nhwc the
- * filters of a cache line are summed together. */
+/* Sums are fp64, because a filter may have millions of pixels with random signs. In nhwc a loop
+ * sums all filters of a cache line. */
 static void NAME(bias_gradient)(const struct conv2d *s, const REAL *dz, REAL *db)
 {
     enum { LINE = 64 / sizeof(REAL) };
@@ -339,19 +337,16 @@ static void NAME(step)(const struct work *work, struct conv2d_parts parts, struc
 
 #else
 
-/* Plan of a pass. */
 enum { CONVOLUTIONS = CONV2D_BACKWARD_FILTER + 1 };
 struct plan {
     bool fused; /* the forward convolution adds the bias and applies the activation */
-    /* Places of arrays in the scratch memory, in bytes: the gradient before the activation, if
-     * conv2d_needs_y; for plain loops the weights as [group][tap][channel][filter], and x, w and y
-     * in nhwc. */
+    /* Offsets in the scratch memory, byte. dz: gradient before the activation, if conv2d_needs_y.
+     * For plain loops: weights as [group][tap][channel][filter] (packed); x, w and y in nhwc. */
     size_t dz, packed, x, w, y;
     /* oneDNN's convolutions of the pass; owned. NULL: no such convolution, or plain loops. */
     struct onednn *library[CONVOLUTIONS];
-    /* places of the library's memory in the scratch memory, in bytes */
-    size_t memory[CONVOLUTIONS];
-    char name[128]; /* names of the library's code */
+    size_t memory[CONVOLUTIONS]; /* offsets of their memory in the scratch memory, byte */
+    char name[128];              /* names of the library's code */
 };
 
 /* Names of plain convolutions in traces. */
@@ -363,7 +358,6 @@ static const char *const names[CONVOLUTIONS] = {
 
 CPU_SHAPE(conv2d)
 
-/* Sets the members that all routines need. */
 static void common_plan(struct work *work)
 {
     struct plan *plan = work->plan;
@@ -406,8 +400,8 @@ static void step_run(struct work *work, struct trace *trace)
 }
 
 #ifdef ROOFSWEEP_ONEDNN
-/* Weights of forward and backward-data are packed before the timed run, as in frameworks that keep
- * a model (`kept`). A training step packs the updated weights in each run. The gradient of
+/* Weights of forward and backward-data are packed before the timed run (`kept`), as in frameworks
+ * that keep a model. A training step packs the updated weights in each run. The gradient of
  * backward-filter is reordered to the user's layout during the timed run. */
 static struct onednn_tensor filter_tensor(const struct conv2d *s, bool kept)
 {
@@ -424,7 +418,7 @@ static struct onednn_tensor filter_tensor(const struct conv2d *s, bool kept)
     };
 }
 
-/* By pass: which of the library's tensors are x, w and y. */
+/* The library's arguments for x, w and y. */
 static const struct {
     enum onednn_pass pass;
     enum onednn_argument x, w, y;
@@ -436,8 +430,8 @@ static const struct {
                                 ONEDNN_DIFF_DESTINATION},
 };
 
-/* Plans one convolution of the pass. In nhwc the library works on the user's tensors as they are.
- * In nchw it copies them to blocks of channels and back in every iteration, as PyTorch does. */
+/* In nhwc the library works on the user's tensors as they are. In nchw every iteration copies them
+ * to blocks of channels and back, as in PyTorch. */
 static enum status convolution_plan(struct work *work, enum conv2d_pass pass, struct error *error)
 {
     static const enum onednn_function functions[] = {

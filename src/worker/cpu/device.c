@@ -112,7 +112,7 @@ static bool owns_result(const struct work *work, int tensor)
 static enum status memory_check(double bytes, struct error *error)
 {
     double available = memory_available();
-    if (!(bytes > available)) /* also true if `available` is unknown (NaN) */
+    if (!(bytes > available)) /* true if `available` is NaN, unknown */
         return STATUS_OK;
     return error_set(error, STATUS_UNSUPPORTED,
                      "it needs %.4g bytes of memory with its workspace, and %.4g are available",
@@ -140,9 +140,8 @@ static bool work_allocate(struct work *work)
     return complete;
 }
 
-/* Each thread touches its static share first, as in the work itself. Elements of the samples from
- * `samples` on are zero. `sample`: number of elements of a sample; `batch`: number of samples of a
- * batch. */
+/* Each thread touches its static share first, as in the work itself. A batch has `batch` samples of
+ * `sample` elements; samples from number `samples` on become zero. */
 static void tensor_fill(struct work *work, enum tensor tensor, int64_t sample, int64_t batch,
                         int64_t samples)
 {
@@ -214,7 +213,7 @@ static struct work *work_create(const struct cpu_workload *workload, const struc
     return work;
 }
 
-/* Fills inputs and scratch memory. The thread that will use a page touches it first. */
+/* The thread that will use a page touches the page first. */
 static enum status work_fill(struct work *work, struct error *error)
 {
     char *scratch = work->scratch;
@@ -267,7 +266,7 @@ static void text_add(char *text, size_t size, const char *separator, const char 
     snprintf(text + used, size - used, "%s%s%.200s", used ? separator : "", more, why);
 }
 
-/* Prepares the named routine, or for "auto" the first that can compute the configuration. */
+/* Prepares the named routine, or for "auto" the first one that can compute the configuration. */
 static enum status cpu_prepare(struct device_state *state, const struct config *config,
                                uint64_t seed, struct work **work, struct record *record,
                                struct error *error)
@@ -307,7 +306,7 @@ static enum status cpu_prepare(struct device_state *state, const struct config *
                      config->workload->name, offered[0] ? offered : "none");
 }
 
-/* Demands twice the tensors' memory, which leaves room for the workspace. */
+/* Demands twice the tensors' memory, because the work also needs a workspace. */
 static bool cpu_has_room(struct device_state *state, const struct config *config)
 {
     (void)state;
@@ -352,7 +351,7 @@ static enum status cpu_read(struct device_state *state, struct work *work, enum 
     return STATUS_OK;
 }
 
-/* Adds hashes of pieces, which threads share. Each piece has a seed of its own. */
+/* Adds hashes of pieces, which the threads divide. Each piece has a seed of its own. */
 static enum status cpu_hash(struct device_state *state, struct work *work, uint64_t *hash,
                             struct error *error)
 {
@@ -371,7 +370,7 @@ static enum status cpu_hash(struct device_state *state, struct work *work, uint6
     return STATUS_OK;
 }
 
-/* The program gets the initial affinity, because the worker's threads are bound to cores. */
+/* The program gets the process's initial affinity, because this thread is bound to a core. */
 static enum status cpu_program(struct device_state *state, struct program_device *given,
                                struct error *error)
 {

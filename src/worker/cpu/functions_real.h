@@ -23,7 +23,7 @@ static inline REAL NAME(exponential)(REAL x)
     return power;
 }
 
-/* Absolute error: a few roundings of 1. The value beyond 40 is 1. */
+/* Absolute error: a few roundings of 1. Beyond 40 the result is 1. */
 static inline REAL NAME(hyperbolic_tangent)(REAL x)
 {
     REAL size = REAL_ABSOLUTE(x);

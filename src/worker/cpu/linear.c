@@ -1,5 +1,5 @@
-/* A fully connected layer on the CPU: by oneDNN, which applies bias and activation within the
- * product, and by three nested loops, with bias and activation after the product. */
+/* A fully connected layer on the CPU. oneDNN applies bias and activation within the product; loops
+ * apply them after it. */
 #include <math.h>
 #include <string.h>
 
@@ -10,7 +10,6 @@
 #ifdef REAL
 #include "worker/cpu/functions_real.h"
 
-/* Computes y from x and W: a sum for each element, along rows of both. */
 static void NAME(forward)(const struct work *work)
 {
     const struct linear *s = work->shape;
@@ -27,8 +26,7 @@ static void NAME(forward)(const struct work *work)
         }
 }
 
-/* Computes a gradient: each row is a sum of `terms` rows of `other`, with factors from dy, which
- * has outputs for columns. */
+/* Computes a gradient: each row is a sum of `terms` rows of `other`, with factors from dy. */
 static void NAME(gradient)(const struct work *work, int64_t rows, int64_t terms, const REAL *other,
                            REAL *result)
 {
@@ -50,7 +48,6 @@ static void NAME(gradient)(const struct work *work, int64_t rows, int64_t terms,
     }
 }
 
-/* Applies bias and activation to all of y. */
 static void NAME(finish)(const struct work *work)
 {
     const struct linear *s = work->shape;
@@ -76,7 +73,7 @@ static void NAME(finish)(const struct work *work)
     }
 }
 
-/* Adds rows of dy to db, so that loads are contiguous. */
+/* Adds up rows of dy, so that loads are contiguous. */
 static void NAME(bias_gradient)(const struct work *work)
 {
     const struct linear *s = work->shape;
@@ -123,7 +120,7 @@ static enum status plain_plan(struct work *work, struct error *error)
 }
 
 #ifdef ROOFSWEEP_ONEDNN
-/* Weights are packed before the timed run for forward and backward-data. Their gradient is
+/* Weights of forward and backward-data are packed before the timed run. The gradient of weights is
  * reordered to the user's layout within the timed run. */
 static enum status onednn_plan(struct work *work, struct error *error)
 {
@@ -132,7 +129,7 @@ static enum status onednn_plan(struct work *work, struct error *error)
         [LINEAR_RELU] = ONEDNN_RELU,
         [LINEAR_GELU] = ONEDNN_GELU,
     };
-    /* By pass: the library's arguments for x, W, y and b. */
+    /* The library's arguments for x, W, y and b. */
     static const struct {
         enum onednn_pass pass;
         enum onednn_place weights;

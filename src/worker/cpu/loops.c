@@ -8,7 +8,6 @@
 #include "worker/cpu/routine.h"
 #include "worker/cpu/simd.h"
 
-/* The values or tiles of one thread. */
 struct part {
     const void *x;
     void *y;
@@ -59,7 +58,7 @@ struct part {
 
 typedef void part_run(const struct part *part);
 
-/* Rows have names of struct simd; the last row serves all other kinds of vectors. */
+/* By the name of struct simd; the last row serves all other kinds of vectors. */
 static const struct {
     const char *vectors;
     part_run *compute[2], *shared[2]; /* fp32, fp64 */

@@ -1,18 +1,11 @@
-/* Template: the two loops for one kind of vectors in one precision. loops.c defines
- *
- * LOOP_REAL: float or double; this file undefines it.
- *
- * LOOP_NAME(x): x with the suffixes of kind and precision.
- *
- * LOOP_TARGET: the attribute that lets one function use the instructions.
- *
- * LOOP_BYTES: bytes of a vector.
- *
- * LOOP_CHAINS: vectors in flight, enough to cover latency times units. */
+/* Template: the two loops for one kind of vectors in one precision. loops.c defines LOOP_REAL
+ * (float or double), LOOP_NAME(x) (x with the suffixes of kind and precision), LOOP_TARGET (the
+ * attribute that lets a function use the instructions), LOOP_BYTES (of a vector) and LOOP_CHAINS
+ * (vectors in flight, enough to cover latency times units). This file undefines LOOP_REAL. */
 
 typedef LOOP_REAL LOOP_NAME(vector) __attribute__((vector_size(LOOP_BYTES)));
 
-/* One block of values in registers. An iteration is two steps, because the factors alternate. */
+/* Keeps one block of values in registers. An iteration is two steps: the factors alternate. */
 LOOP_TARGET static void LOOP_NAME(compute_block)(const struct part *part,
                                                  LOOP_NAME(vector) * values)
 {
@@ -52,7 +45,7 @@ LOOP_TARGET static void LOOP_NAME(compute)(const struct part *part)
     }
 }
 
-/* Makes one step. Copies the first value behind the last, so that each value has a neighbour. */
+/* Copies the first value behind the last, so that each value has a neighbour. */
 LOOP_TARGET static void LOOP_NAME(shared_step)(int64_t tile, LOOP_REAL factor,
                                                const LOOP_REAL *restrict x,
                                                const LOOP_REAL *restrict from,

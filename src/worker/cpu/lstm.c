@@ -1,6 +1,6 @@
-/* Recurrent layers on the CPU: by oneDNN, one operation for each layer, and as plain loops
- * (lstm_network.h): for each layer a region for its inputs, then one for each step. Training keeps
- * all gates and states of the forward pass. */
+/* Recurrent layers on the CPU. oneDNN runs one operation for each layer. Plain loops
+ * (lstm_network.h) run a region for a layer's inputs, then one for each step. Training keeps all
+ * gates and states of the forward pass. */
 #include <stdlib.h>
 
 #include "model/workloads/lstm.h"
@@ -11,7 +11,6 @@
 
 #include "model/workloads/lstm_network.h"
 
-/* The network in the work's tensors and its scratch memory. */
 static struct NAME(network) NAME(network_of)(const struct work *work, struct trace *trace)
 {
     const struct lstm *s = work->shape;
@@ -50,12 +49,12 @@ static void NAME(backward)(const struct work *work, struct trace *trace)
 
 #else
 
-/* Where the arrays of a network begin in the scratch memory, in bytes. */
+/* Offsets of the network's arrays in the scratch memory, byte. */
 struct plain_plan {
     size_t y, units, h, dout, dsums, carried, between;
 };
 
-/* An lstm_loop that is one parallel region. */
+/* An lstm_loop: one parallel region. */
 static void loop_run(void *trace, const char *name, int64_t count,
                      void (*task)(void *context, int64_t i), void *context)
 {
@@ -71,12 +70,11 @@ static void loop_run(void *trace, const char *name, int64_t count,
 
 CPU_SHAPE(lstm)
 
-/* A batch is one time step. */
 static void lstm_gradient_shape(const struct work *work, int64_t *sample, int64_t *batch)
 {
     const struct lstm *s = work->shape;
     *sample = s->output * s->directions;
-    *batch = s->batch;
+    *batch = s->batch; /* a batch is one time step */
 }
 
 static enum status plain_plan(struct work *work, struct error *error)
@@ -100,7 +98,7 @@ static enum status plain_plan(struct work *work, struct error *error)
     return STATUS_OK;
 }
 
-/* Binds the result to the output of the last layer. */
+/* The result is the output of the last layer. */
 static enum status plain_ready(struct work *work, struct error *error)
 {
     const struct lstm *s = work->shape;
@@ -131,30 +129,30 @@ static void plain_run(struct work *work, struct trace *trace)
 }
 
 #ifdef ROOFSWEEP_ONEDNN
-/* One layer is one operation over all time steps and both directions. Weights are packed before the
+/* A layer is one operation over all time steps and both directions. Weights are packed before the
  * timed run, as in frameworks that keep a model. Gradients are reordered to the user's layout
- * within the timed run. Offsets are in the scratch memory, in bytes. */
+ * within the timed run. Members of type size_t are offsets in the scratch memory, byte. */
 struct layer {
     struct onednn *forward, *backward; /* backward is NULL in a forward pass */
     size_t forward_memory, backward_memory;
-    size_t output; /* offset of the layer's output; unused in the last layer */
-    size_t dinput; /* offset of the input's gradient; unused in the first layer */
+    size_t output; /* not used in the last layer */
+    size_t dinput; /* gradient of the layer's input; not used in the first layer */
 };
 
 struct onednn_layers {
     size_t zeros;         /* initial states of all layers */
-    size_t dstates[2];    /* gradients of the initial states, unused */
+    size_t dstates[2];    /* gradients of the initial states; nothing reads them */
     struct layer *layers; /* owned */
 };
 
-/* Elements from one direction's weights to the other's; any number for one direction. */
+/* Returns the elements between the weights of both directions; any number for one direction. */
 static int64_t direction_stride(const struct lstm *s, int64_t layer)
 {
     return s->directions > 1 ? lstm_w_at(s, layer, 1, LSTM_BIAS) - lstm_w_at(s, layer, 0, LSTM_BIAS)
                              : lstm_w_size(s);
 }
 
-/* A matrix [direction][gate][output][input] in memory, as [1][direction][input][gate][output]. */
+/* Returns a matrix of [direction][gate][output][input] as [1][direction][input][gate][output]. */
 static struct onednn_tensor matrix_tensor(const struct lstm *s, int64_t layer, int64_t width,
                                           enum onednn_place place)
 {
@@ -166,7 +164,7 @@ static struct onednn_tensor matrix_tensor(const struct lstm *s, int64_t layer, i
                                   {s->directions * stride, stride, 1, s->hidden * width, width}};
 }
 
-/* [1][direction][a][b] with these strides. */
+/* Returns [1][direction][a][b] with strides a_apart and b_apart. */
 static struct onednn_tensor weights_tensor(const struct lstm *s, int64_t layer,
                                            enum onednn_place place, int64_t a, int64_t a_apart,
                                            int64_t b, int64_t b_apart)
@@ -179,8 +177,8 @@ static struct onednn_tensor weights_tensor(const struct lstm *s, int64_t layer,
                                   {s->directions * stride, stride, a_apart, b_apart}};
 }
 
-/* Initial states are zero, but the library needs them: without them, version 2.6.3 takes the last
- * states for the gradient of the recurrent weights. */
+/* Initial states are zero, but without them version 2.6.3 takes the last states for the gradient of
+ * the recurrent weights. */
 static struct onednn_tensor state_tensor(const struct lstm *s, int64_t width,
                                          enum precision precision)
 {

@@ -5,7 +5,7 @@
 
 #ifdef REAL
 
-/* Adds rows of w, so that the innermost loop reads memory in order. */
+/* Adds up rows of w, so that loads are contiguous. */
 static void NAME(plain)(const struct work *work)
 {
     const struct matmul *s = work->shape;

@@ -1,18 +1,20 @@
 #include "worker/cpu/memory.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
-/* Reads the number that follows `key` on the first line that begins with it. NaN without such a
- * number, for example for "max" (no limit). */
-static double number_read(const char *path, const char *key)
+#include "worker/cpu/topology.h"
+
+/* Reads the number that follows `key` on the first line that begins with `key`. NaN: there is none,
+ * for example "max" (no limit). */
+static double number_read(const char *folder, const char *name, const char *key)
 {
-    char line[256];
+    char line[8400];
     double number = NAN;
-    FILE *file = fopen(path, "r");
+    snprintf(line, sizeof line, "%s/%s", folder, name);
+    FILE *file = fopen(line, "r");
     size_t skip = strlen(key);
     while (file && isnan(number) && fgets(line, sizeof line, file))
         if (strncmp(line, key, skip) == 0 && sscanf(line + skip, "%lf", &number) != 1)
@@ -22,67 +24,29 @@ static double number_read(const char *path, const char *key)
     return number;
 }
 
-/* Files of a version of control groups. */
-struct control_group {
-    const char *controller; /* second field of a line of /proc/self/cgroup */
-    const char *mount, *limit, *usage, *inactive;
-};
-static const struct control_group control_groups[] = {
-    {"", "/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file "},
-    {"memory", "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
-     "total_inactive_file "},
-};
-
-static double group_file(const struct control_group *group, const char *path, const char *name,
-                         const char *key)
+/* Returns the free memory of a cgroup; NaN: no limit. Cached file pages count as usage, but can be
+ * reclaimed. */
+static double group_available(const char *folder)
 {
-    char file[PATH_MAX + 512];
-    snprintf(file, sizeof file, "%s%s/%s", group->mount, path, name);
-    return number_read(file, key);
-}
-
-/* Returns the least free memory of the group and its parents, each of which may have a limit.
- * Cached file pages count as usage, but can be reclaimed. */
-static double group_available(const struct control_group *group, char *path)
-{
-    double least = INFINITY;
-    for (;;) {
-        double limit = group_file(group, path, group->limit, "");
-        double usage = group_file(group, path, group->usage, "");
-        double cached = group_file(group, path, "memory.stat", group->inactive);
-        least = fmin(least, limit - usage + fmax(cached, 0.0));
-        char *slash = strrchr(path, '/');
-        if (!slash)
-            return least;
-        *slash = '\0';
-    }
-}
-
-static double groups_available(void)
-{
-    double least = INFINITY;
-    char line[PATH_MAX + 256];
-    FILE *file = fopen("/proc/self/cgroup", "r");
-    while (file && fgets(line, sizeof line, file)) { /* "9:memory:/path", "0::/path" */
-        line[strcspn(line, "\n")] = '\0';
-        char *controller = strchr(line, ':');
-        char *path = controller ? strchr(controller + 1, ':') : NULL;
-        if (!path)
-            continue;
-        *path = '\0';
-        for (size_t i = 0; i < sizeof control_groups / sizeof *control_groups; ++i)
-            if (strcmp(controller + 1, control_groups[i].controller) == 0)
-                least = fmin(least, group_available(&control_groups[i], path + 1));
-    }
-    if (file)
-        fclose(file);
-    return least;
+    static const struct {
+        const char *limit, *usage, *cached;
+    } versions[] = {
+        {"memory.max", "memory.current", "inactive_file "},
+        {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "},
+    };
+    double available = NAN;
+    for (int i = 0; i < 2 && isnan(available); ++i)
+        available = number_read(folder, versions[i].limit, "") -
+                    number_read(folder, versions[i].usage, "") +
+                    fmax(number_read(folder, "memory.stat", versions[i].cached), 0.0);
+    return available;
 }
 
 double memory_available(void)
 {
-    double machine = number_read("/proc/meminfo", "MemAvailable:") * 1024.0;
-    return fmax(fmin(machine, groups_available()), 0.0);
+    double machine = number_read("/proc", "meminfo", "MemAvailable:") * 1024.0;
+    double groups = cgroups_least("/proc/self/cgroup", "/sys/fs/cgroup", group_available);
+    return fmax(fmin(machine, groups), 0.0);
 }
 
 enum { LARGE_PAGE = 2 << 20 };

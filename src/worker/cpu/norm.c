@@ -1,6 +1,6 @@
-/* Norms on the CPU. Rows are divided among the threads. Each thread has its own sums over rows, in
- * scratch memory, until they are added. A pass that gets the moments as inputs has them in scratch
- * memory as well, computed before the timed run. */
+/* Norms on the CPU. The threads divide the rows, and have sums of their own over rows, in scratch
+ * memory, which are added at the end. If moments are inputs of a pass, they are computed into
+ * scratch memory before the timed run. */
 #include <omp.h>
 #include <string.h>
 
@@ -14,9 +14,9 @@ struct NAME(job) {
     bool layer;
     const REAL *x, *dy, *gamma, *beta;
     REAL *y, *dx, *dgamma, *dbeta;
-    double *sums;         /* [threads][2][columns] */
-    REAL *parts;          /* [threads][2][columns]: sums of the last rows, fewer than SUM_ROWS */
-    REAL *mean, *inverse; /* moments of each row in a layer norm, else of each column */
+    double *sums; /* [threads][2][columns] */
+    REAL *parts;  /* [threads][2][columns]: sums over less than SUM_ROWS rows, not yet in `sums` */
+    REAL *mean, *inverse; /* of each row in a layer norm, of each column in a batch norm */
 };
 
 static void NAME(row_moments)(const struct NAME(job) * j, int64_t row)
@@ -59,7 +59,7 @@ static void NAME(row_apply)(const struct NAME(job) * j, int64_t row)
             y[i] = (x[i] - mean[i]) * inverse[i] * gamma[i] + beta[i];
 }
 
-/* Adds the thread's parts to its sums after SUM_ROWS rows. */
+/* After each SUM_ROWS rows, adds the thread's parts to its sums. */
 static void NAME(rows_count)(const struct NAME(job) * j, int64_t rows)
 {
     const int64_t count = 2 * j->columns, own = count * omp_get_thread_num();
@@ -76,7 +76,7 @@ static REAL *NAME(sums_begin)(const struct NAME(job) * j)
     return memset(j->parts + own, 0, count * sizeof *j->parts);
 }
 
-/* Adds the sums of all threads, within a parallel region. */
+/* Adds up the sums of all threads. Called within a parallel region. */
 static void NAME(sums_unite)(const struct NAME(job) * j)
 {
     int64_t count = 2 * j->columns;
@@ -129,7 +129,7 @@ static void NAME(moments)(const struct NAME(job) * j)
             NAME(row_moments)(j, row);
 }
 
-/* Computes a layer norm's moments for each row while the row is in the cache. */
+/* A layer norm's moments are computed for each row while the row is in the cache. */
 static void NAME(forward)(const struct NAME(job) * j)
 {
 #pragma omp parallel for schedule(static)
@@ -140,7 +140,7 @@ static void NAME(forward)(const struct NAME(job) * j)
     }
 }
 
-/* Sets dx of a layer norm's row, and adds to the parts of the thread. */
+/* Sets dx of a layer norm's row, and adds to the thread's parts. */
 static void NAME(row_gradient)(const struct NAME(job) * j, int64_t row, REAL *restrict own)
 {
     const int64_t columns = j->columns;
@@ -192,7 +192,7 @@ static void NAME(backward)(const struct NAME(job) * j)
             NAME(rows_count)(j, ++rows);
         }
         NAME(sums_unite)(j);
-        REAL *means = j->parts; /* both sums are complete: take the means */
+        REAL *means = j->parts; /* sums_unite has emptied the parts */
 #pragma omp for schedule(static)
         for (int64_t i = 0; i < columns; ++i) {
             j->dgamma[i] = (REAL)j->sums[i];

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Descriptions of memory are structs of the caller in 2.x, objects of the library in 3.x. */
+/* Descriptions of memory are the caller's structs in 2.x, the library's objects in 3.x. */
 #if DNNL_VERSION_MAJOR >= 3
 typedef dnnl_memory_desc_t descriptor;
 typedef const_dnnl_memory_desc_t descriptor_view;
@@ -18,9 +18,8 @@ typedef const dnnl_memory_desc_t *descriptor_view;
 
 enum { ALIGNMENT = 64 };
 
-/* oneDNN's index of each argument. */
 static const struct {
-    int number;
+    int number;    /* oneDNN's index of the argument */
     bool gradient; /* a backward pass writes the tensor */
 } arguments[ONEDNN_ARGUMENTS] = {
     [ONEDNN_SOURCE] = {DNNL_ARG_SRC, false},
@@ -44,18 +43,17 @@ static const struct {
 /* A tensor of an operation. */
 struct slot {
     descriptor described;
-    descriptor_view chosen; /* the library's layout, owned by the description; NULL: no tensor */
+    descriptor_view chosen; /* the library's layout; the primitive's; NULL: no tensor */
     bool packed, written;
     size_t offset, bytes;      /* place and size of `own` in the scratch memory */
-    dnnl_memory_t caller, own; /* own: in the library's layout; NULL: same as the caller's */
+    dnnl_memory_t caller, own; /* own: in the library's layout; NULL: that is the caller's */
     dnnl_primitive_t reorder;
 };
 
-/* Kinds of operations: name of the kernel, and text in messages. */
 static const struct {
-    const char *name, *text;
-    bool activated; /* `function` is fused */
-    bool recurrent; /* the library adds to the gradients of weights */
+    const char *name, *text; /* in kernels' names; in messages */
+    bool activated;          /* `function` is fused */
+    bool recurrent;          /* the library adds to the gradients of weights */
 } kinds[ONEDNN_KINDS] = {
     [ONEDNN_CONVOLUTION] = {"convolution", "convolution", true, false},
     [ONEDNN_MATMUL] = {"matmul", "matrix product", true, false},
@@ -76,7 +74,7 @@ struct onednn {
     dnnl_primitive_t primitive;
     const struct onednn *forward;
     struct slot slots[ONEDNN_ARGUMENTS];
-    bool accumulates; /* the library adds to the gradients of weights */
+    bool accumulates; /* kinds[].recurrent, in a backward pass */
     size_t workspace_offset, scratch_offset, size;
     dnnl_memory_t workspace, scratch; /* ONEDNN_BACKWARD uses the workspace of its forward pass */
     char name[64], label[96];
@@ -88,7 +86,7 @@ void onednn_describe(char *text, size_t size)
     snprintf(text, size, "oneDNN %d.%d.%d", version->major, version->minor, version->patch);
 }
 
-/* Whether the library uses the same OpenMP as this program. */
+/* Returns whether the library uses the same OpenMP as this program. */
 static bool threads_are_ours(void)
 {
     union {
@@ -108,8 +106,8 @@ static bool threads_are_ours(void)
     return dnnl_version()->cpu_runtime == DNNL_RUNTIME_OMP && theirs == ours.address;
 }
 
-/* Whether this CPU has instructions for the precision. Each bit of the library's value is an
- * instruction set; other families of processors have none of these bits. */
+/* Returns whether this CPU has instructions for the precision. Each bit of the library's value is
+ * an instruction set of x86; other processors have none of these bits. */
 static bool is_native(enum precision precision)
 {
     static const unsigned needed[PRECISION_COUNT] = {
@@ -152,8 +150,8 @@ static enum status status_set(struct error *error, dnnl_status_t status, const c
 /* ---- descriptions, in both versions of the library ---- */
 
 /* Calls of 3.x make the description of a primitive. Calls of 2.x fill a struct, from which
- * primitive_describe makes the description. If 2.x has several versions of a call, 3.x has the last
- * one. */
+ * primitive_describe makes the description. Where 2.x has several versions of a call, 3.x has kept
+ * the last version. */
 #if DNNL_VERSION_MAJOR >= 3
 #define FORWARD(call, ...)                                                                         \
     dnnl_##call##_primitive_desc_create(made, r->engine, __VA_ARGS__, r->attributes)
@@ -230,7 +228,7 @@ static dnnl_rnn_direction_t direction_of(const struct onednn_operation *operatio
     return operation->bidirectional ? dnnl_bidirectional_concat : dnnl_unidirectional_left2right;
 }
 
-/* An operation with the objects of the library that its description needs. Owns nothing. */
+/* Owns nothing. */
 struct primitive_request {
     const struct onednn_operation *operation;
     dnnl_engine_t engine;
@@ -239,7 +237,7 @@ struct primitive_request {
     descriptor tensors[ONEDNN_ARGUMENTS]; /* NULL: no tensor */
 };
 
-/* For elementwise functions 2.x takes one description for both tensors. */
+/* 2.x takes one description for both tensors of an elementwise function. */
 static dnnl_status_t forward_describe(const struct primitive_request *r, void *made)
 {
     const struct onednn_operation *o = r->operation;
@@ -281,7 +279,7 @@ static dnnl_status_t forward_describe(const struct primitive_request *r, void *m
     }
 }
 
-/* For LSTMs without a projection. */
+/* An LSTM must have no projection. */
 static dnnl_status_t backward_describe(const struct primitive_request *r, void *made)
 {
     const struct onednn_operation *o = r->operation;
@@ -365,7 +363,7 @@ static dnnl_status_t attributes_create(const struct onednn_operation *operation,
     return status;
 }
 
-/* The forward pass of a backward pass, which the library needs as a hint. */
+/* Returns the forward pass of a backward pass, which the library needs as a hint. */
 static struct onednn_operation operation_forward(const struct onednn_operation *operation)
 {
     static const enum onednn_argument pairs[][2] = {{ONEDNN_SOURCE, ONEDNN_DIFF_SOURCE},
@@ -425,8 +423,7 @@ static dnnl_status_t primitive_create(const struct onednn_operation *operation, 
         status = description_create(operation, made->engine,
                                     made->forward ? made->forward->description : hint,
                                     &made->description);
-    if (hint)
-        dnnl_primitive_desc_destroy(hint);
+    dnnl_primitive_desc_destroy(hint);
     return status ? status : dnnl_primitive_create(&made->primitive, made->description);
 }
 
@@ -442,7 +439,7 @@ static size_t memory_take(struct onednn *made, size_t bytes)
     return offset;
 }
 
-/* Prepares a tensor. If the library's layout is not the caller's, makes a reorder. */
+/* If the library's layout is not the caller's, makes a reorder. */
 static dnnl_status_t slot_create(const struct onednn_operation *operation, struct onednn *made,
                                  int argument)
 {
@@ -465,8 +462,7 @@ static dnnl_status_t slot_create(const struct onednn_operation *operation, struc
         slot->written ? slot->described : slot->chosen, made->engine, NULL);
     if (!status)
         status = dnnl_primitive_create(&slot->reorder, description);
-    if (description)
-        dnnl_primitive_desc_destroy(description);
+    dnnl_primitive_desc_destroy(description);
     return status;
 }
 
@@ -511,35 +507,24 @@ enum status onednn_create(const struct onednn_operation *operation, const struct
     return STATUS_OK;
 }
 
-static void memory_release(dnnl_memory_t memory)
-{
-    if (memory)
-        dnnl_memory_destroy(memory);
-}
-
 void onednn_destroy(struct onednn *made)
 {
     if (!made)
         return;
     for (int i = 0; i < ONEDNN_ARGUMENTS; ++i) {
         struct slot *slot = &made->slots[i];
-        if (slot->reorder)
-            dnnl_primitive_destroy(slot->reorder);
-        memory_release(slot->caller);
-        memory_release(slot->own);
+        dnnl_primitive_destroy(slot->reorder);
+        dnnl_memory_destroy(slot->caller);
+        dnnl_memory_destroy(slot->own);
         descriptor_destroy(slot->described);
     }
     if (!made->forward)
-        memory_release(made->workspace);
-    memory_release(made->scratch);
-    if (made->primitive)
-        dnnl_primitive_destroy(made->primitive);
-    if (made->description)
-        dnnl_primitive_desc_destroy(made->description);
-    if (made->stream)
-        dnnl_stream_destroy(made->stream);
-    if (made->engine)
-        dnnl_engine_destroy(made->engine);
+        dnnl_memory_destroy(made->workspace);
+    dnnl_memory_destroy(made->scratch);
+    dnnl_primitive_destroy(made->primitive);
+    dnnl_primitive_desc_destroy(made->description);
+    dnnl_stream_destroy(made->stream);
+    dnnl_engine_destroy(made->engine);
     free(made);
 }
 
@@ -606,7 +591,7 @@ static void slots_reorder(const struct onednn *made, bool written, struct trace 
     }
 }
 
-/* Clears the gradients of weights, to which a recurrent layer's backward pass adds. */
+/* Clears the gradients of weights, because a recurrent layer's backward pass adds to them. */
 static void gradients_clear(const struct onednn *made)
 {
     static const enum onednn_argument added[] = {ONEDNN_DIFF_WEIGHTS, ONEDNN_DIFF_RECURRENT,
@@ -679,10 +664,8 @@ enum status onednn_create_for(struct work *work, const struct onednn_operation *
 {
     TRY(onednn_create(operation, forward, made, error));
     const char *name = (*made)->name;
-    const bool recurrent = operation->kind == ONEDNN_LSTM || operation->kind == ONEDNN_GRU ||
-                           operation->kind == ONEDNN_RNN;
     bool definition = strncmp(name, "ref", 3) == 0 || strncmp(name, "simple", 6) == 0;
-    if (definition && !recurrent &&
+    if (definition && !kinds[operation->kind].recurrent &&
         strcmp(config_word(&work->config, ROLE_IMPLEMENTATION), "auto") == 0)
         return error_set(error, STATUS_UNSUPPORTED,
                          "oneDNN has only a definition of it, not made for speed (\"%s\")", name);

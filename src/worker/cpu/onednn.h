@@ -1,6 +1,6 @@
 /* Operations of oneDNN, the library of frameworks on CPUs: described in plain numbers, created,
  * bound to memory and run. Only onednn.c includes the library's header. A build without the library
- * lacks these files, ROOFSWEEP_ONEDNN and the routines.
+ * lacks onednn.c, ROOFSWEEP_ONEDNN and the routines.
  *
  * The library must run in the threads of the calling OpenMP team. */
 #pragma once
@@ -33,19 +33,18 @@ enum onednn_argument {
     ONEDNN_ARGUMENTS
 };
 
-/* The layout in which an operation reads or writes a tensor: the caller's or oneDNN's own. */
 enum onednn_place {
     ONEDNN_PLAIN,     /* the caller's layout, in the caller's memory */
-    ONEDNN_PACKED,    /* oneDNN's layout; onednn_bind copies the input once */
-    ONEDNN_REORDERED, /* oneDNN's layout; every run copies from or to the caller's memory */
+    ONEDNN_PACKED,    /* oneDNN's own layout; onednn_bind copies the input once */
+    ONEDNN_REORDERED, /* oneDNN's own layout; every run copies from or to the caller's memory */
 };
 
-enum { ONEDNN_AXES = 12 }; /* oneDNN reads this number of extents, used or not */
+enum { ONEDNN_AXES = 12 }; /* oneDNN reads all these extents, even unused ones */
 struct onednn_tensor {
     enum onednn_place place;
     enum precision precision;
     int axes;                                           /* 0: no tensor */
-    int64_t extents[ONEDNN_AXES], strides[ONEDNN_AXES]; /* elements, of the caller's memory */
+    int64_t extents[ONEDNN_AXES], strides[ONEDNN_AXES]; /* elements, in the caller's memory */
 };
 
 enum onednn_kind {
@@ -61,15 +60,15 @@ enum onednn_kind {
     ONEDNN_SOFTMAX,
     ONEDNN_KINDS
 };
-/* Elementwise: the function. Pool: maximum or average. Convolution, product, linear: the fused
- * activation. */
+/* The function of an elementwise operation or a pool; the activation that a convolution, a product
+ * or a linear layer fuses, or that a plain RNN applies. */
 enum onednn_function {
     ONEDNN_IDENTITY,
     ONEDNN_RELU,
     ONEDNN_SIGMOID,
     ONEDNN_TANH,
     ONEDNN_GELU,  /* the tanh form of gelu */
-    ONEDNN_SCALE, /* times `factor` */
+    ONEDNN_SCALE, /* product with `factor` */
     ONEDNN_MAXIMUM,
     ONEDNN_AVERAGE, /* padding counts as zeros */
 };
@@ -99,11 +98,11 @@ struct onednn_operation {
     enum onednn_pass pass;
     enum onednn_function function;
     double factor;
-    int64_t window[ONEDNN_AXES]; /* window of a pool */
-    /* for a pool or a convolution */
-    int64_t stride[ONEDNN_AXES], padding[ONEDNN_AXES], padding_after[ONEDNN_AXES];
-    int64_t dilation[2]; /* dilation of a convolution; 1: dense */
-    bool bidirectional;  /* for recurrent layers */
+    int64_t window[ONEDNN_AXES]; /* of a pool */
+    int64_t stride[ONEDNN_AXES]; /* of a pool or a convolution, as padding */
+    int64_t padding[ONEDNN_AXES], padding_after[ONEDNN_AXES];
+    int64_t dilation[2]; /* of a convolution; 1: dense */
+    bool bidirectional;  /* recurrent layers */
     struct onednn_tensor tensors[ONEDNN_ARGUMENTS];
 };
 
@@ -117,43 +116,42 @@ struct onednn_tensor onednn_matrices(enum precision precision, int64_t count, in
 struct onednn_tensor onednn_image(enum precision precision, enum onednn_place place, bool nhwc,
                                   int64_t n, int64_t c, int64_t h, int64_t w);
 
-/* "oneDNN 2.6.3". Terminates `text` of `size` bytes. */
+/* Formats name and version: "oneDNN 2.6.3". */
 void onednn_describe(char *text, size_t size);
-/* STATUS_UNSUPPORTED, with the reason, if the library has its own threads, or this CPU has no
- * native instructions for the precision, which the library would emulate. */
+/* STATUS_UNSUPPORTED: the library has its own threads, or would emulate the precision because this
+ * CPU has no native instructions for it. */
 enum status onednn_check(enum precision precision, struct error *error);
 
-/* One created operation. */
 struct onednn;
-/* Compiles the operation's code. `forward`: the ONEDNN_TRAINING operation of an ONEDNN_BACKWARD
- * one, which must outlive it; else NULL. STATUS_UNSUPPORTED: the library lacks the operation. The
- * caller owns *made. */
+/* Compiles the operation's code. forward: for ONEDNN_BACKWARD its ONEDNN_TRAINING operation, which
+ * must outlive *made; else NULL. STATUS_UNSUPPORTED: the library lacks the operation. The caller
+ * owns *made. */
 enum status onednn_create(const struct onednn_operation *operation, const struct onednn *forward,
                           struct onednn **made, struct error *error);
 void onednn_destroy(struct onednn *made); /* takes NULL */
-/* The library's name of the code, "jit:avx512_core". */
+/* Returns the library's name of the code, "jit:avx512_core". */
 const char *onednn_name(const struct onednn *made);
-/* Bytes of memory for onednn_bind: tensors in the library's layout, and its workspace. */
+/* Returns the bytes that onednn_bind needs: tensors in the library's layout, and its workspace. */
 size_t onednn_memory(const struct onednn *made);
-/* Binds the operation to the caller's memory: `data` of each tensor, and `memory` of onednn_memory
- * bytes, aligned to 64. Both must live longer. Copies the packed tensors. */
+/* Binds the operation to the caller's memory, which must outlive it: `data` of each tensor, and
+ * `memory` of onednn_memory bytes, aligned to 64. Copies the packed tensors. */
 enum status onednn_bind(struct onednn *made, void *const data[ONEDNN_ARGUMENTS], void *memory,
                         struct error *error);
-/* Changes the caller's memory of a tensor that is not packed. */
+/* Binds a tensor that is not packed to other memory. */
 void onednn_move(struct onednn *made, enum onednn_argument argument, void *data);
 /* Runs the operation once. If the library fails, the result is unchanged. */
 void onednn_run(const struct onednn *made, struct trace *trace);
 
-/* For the plan of a work: creates an operation and reserves its memory in the scratch memory, at
- * the offset *memory in bytes. STATUS_UNSUPPORTED also if the work's implementation is `auto` and
- * the library has only a definition of the operation ("ref"), which is slow. Recurrent layers are
- * exempt: their "ref" makes the products by fast code. */
+/* For the plan of a work: creates an operation, and reserves its memory in the scratch memory, at
+ * the offset *memory in bytes. STATUS_UNSUPPORTED also if the implementation is `auto` and the
+ * library only has a slow definition of the operation ("ref"). Recurrent layers are exempt, because
+ * their "ref" makes the products by fast code. */
 enum status onednn_create_for(struct work *work, const struct onednn_operation *operation,
                               const struct onednn *forward, struct onednn **made, size_t *memory,
                               struct error *error);
 
-/* A routine of one operation. Its plan holds the operation, and the argument of each tensor of the
- * work, as an input and as a result. */
+/* A routine of one operation. The plan has the operation, and its argument for each input and each
+ * result of the work. */
 struct onednn_roles {
     enum onednn_argument inputs[TENSOR_COUNT], results[TENSOR_COUNT];
 };

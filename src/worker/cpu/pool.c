@@ -7,7 +7,6 @@
 
 #ifdef REAL
 
-/* Divides lines of the output among the threads. */
 static void NAME(forward)(const struct work *work)
 {
     const struct pool *s = work->shape;
@@ -34,7 +33,7 @@ static void NAME(forward)(const struct work *work)
             }
 }
 
-/* Adds dy to the gradients of one window in a channel of an image. */
+/* Adds dy to the gradients of one window of a channel. */
 static void NAME(spread)(const struct pool *s, const struct plane *in, const REAL *x,
                          const struct window *window, REAL dy, REAL *dx)
 {
@@ -55,7 +54,6 @@ static void NAME(spread)(const struct pool *s, const struct plane *in, const REA
         dx[place] += dy;
 }
 
-/* Divides channels of images among the threads. */
 static void NAME(backward)(const struct work *work)
 {
     const struct pool *s = work->shape;
@@ -81,7 +79,7 @@ static void NAME(backward)(const struct work *work)
 
 #else
 
-/* Strides of x or y, in elements. */
+/* Strides in elements. */
 struct plane {
     int64_t image, line, pixel, channel;
 };

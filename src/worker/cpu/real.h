@@ -1,7 +1,6 @@
-/* Instantiates the loops of a file in both precisions. A file NAME.c has its loops within #ifdef
- * REAL. In its #else it defines REAL_TEMPLATE as its own name and includes this header, which
- * includes the file once for each precision. NAME(x) is x_fp32 or x_fp64. No include guard, because
- * several files include it. */
+/* Instantiates the loops of a file in both precisions. The file has its loops within #ifdef REAL.
+ * In its #else it defines REAL_TEMPLATE as its own name and includes this header, which includes
+ * the file once for each precision. NAME(x) is x_fp32 or x_fp64. */
 #define REAL          float
 #define REAL_WIDE     false
 #define REAL_INTEGER  uint32_t

@@ -1,27 +1,20 @@
 /* Measures the roofs of these cores.
  *
  * Memory: all threads sweep at the same time, each over its own working set. Bytes are those that
- * the program reads and writes, without the lines that a store fetches first. The working set of a
- * thread is
- *
- * - L1: half of L1
- *
- * - L2: half of what L2 holds beyond L1
- *
- * - L3: the largest of a series of sets that is read at nearly the rate of the smallest, twice L2;
- * at most all of L2 and half of a thread's share of L3, which suits both an L3 that holds lines
- * evicted from L2 and an L3 that holds everything. The series is necessary because virtual machines
- * report an L3 that they share with others
- *
- * - DRAM: four times the L3 of these cores.
+ * the program reads and writes, without the lines that a store fetches first. A thread's working
+ * set is half of L1, half of what L2 has beyond L1, or for DRAM its share of four times L3. For L3,
+ * sets grow from twice L2 to at most all of L2 and half of a thread's share of L3, which suits both
+ * an L3 that holds lines evicted from L2 and an L3 that holds everything. The largest set that is
+ * read at nearly the rate of the smallest set counts, because virtual machines report an L3 that
+ * they share with others.
  *
  * Arithmetic: independent chains of multiply-adds in registers.
  *
  * roofs_tune times the variants of each roof and keeps the fastest. A roof is the best of many
  * samples, because a disturbance only makes a sample slower. If memory is short, a roof stays
- * untuned, and measuring it reports that. Tuning takes about 20 ms for each roof with several
- * variants, measuring 50 ms. These roofs have no theoretical value: CPUs do not report their units
- * and memory speed reliably. */
+ * untuned, and measuring it fails with this reason. Tuning takes about 20 ms for each roof with
+ * several variants, measuring 50 ms. These roofs have no theoretical value: CPUs do not report
+ * their units and memory speed reliably. */
 #include "worker/cpu/roofs.h"
 
 #include <math.h>
@@ -29,7 +22,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "worker/cpu/memory.h"
@@ -38,8 +30,8 @@
 
 static const double sample_time = 0.5e-3; /* s, at least */
 static const double tune_time = 0.02;     /* s; rough time to tune one roof */
-/* s: longer than a GPU's ROOF_WINDOW. One pass over the DRAM set may take 10 ms, and a CPU is
- * disturbed more, by other programs or by the neighbours of a virtual machine. */
+/* s, longer than a GPU's ROOF_WINDOW: a pass over the DRAM set may take 10 ms, and other programs
+ * or neighbours of a virtual machine disturb a CPU more. */
 static const double window = 0.05;
 static const double dram_least = 256.0 * 1024.0 * 1024.0; /* byte, sum over all threads */
 enum { SAMPLES_MIN = 10, SAMPLES_MAX = 1000, TRIALS_MIN = 5 };
@@ -50,23 +42,22 @@ struct variant {
     simd_sweep *sweep;       /* NULL: not a memory roof */
     bool stream;             /* stores bypass the caches */
     int arrays;
-    size_t bytes; /* size of one array of one thread */
+    size_t bytes; /* of one array of one thread */
     simd_fma *fma;
     double work;    /* bytes, FLOPs or regions of one repetition by the whole team */
     int64_t repeat; /* repetitions in a sample */
 };
 
-/* The tuned roofs. */
 struct roofs {
-    struct variant winners[ROOF_KINDS]; /* member work = 0: not tuned */
-    char *memory;                       /* each thread has touched and uses its own share */
-    size_t share, size;                 /* bytes of one thread's share, and of all */
+    struct variant winners[ROOF_KINDS]; /* work = 0: not tuned */
+    char *memory;       /* owned; each thread uses a share, which it touched first */
+    size_t share, size; /* byte, of one thread and of all */
     int threads;
     size_t l3_set; /* bytes for one thread */
     double seconds[SAMPLES_MAX];
 };
 
-/* Bytes of one thread's working set; NaN if the level is unknown or memory is too small. */
+/* Returns the bytes of a thread's working set; NaN: the level is unknown, or memory is short. */
 static double set_size(const struct topology *topology, enum memory_level level)
 {
     const double *cache = topology->cache;
@@ -105,9 +96,9 @@ static struct variant variant_of_sweep(const struct simd *simd, int kind, bool s
     return variant;
 }
 
-/* Lists the variants of a kind of roof; none: CPUs lack this roof. `set`: bytes of one thread's
- * working set, for a memory roof. DRAM is tried with stores that bypass the caches as well, and
- * with the widest vectors alone, because the width makes no difference. */
+/* Lists the variants of a kind of roof; none: CPUs lack this roof. set: bytes of a thread's working
+ * set. For DRAM, variants with stores that bypass the caches come in addition, and all variants
+ * have the widest vectors, because the width makes no difference. */
 static int variants_list(int kind, size_t set, int threads, struct variant variants[VARIANTS_MAX])
 {
     const struct roof_kind *info = &roof_kinds[kind];
@@ -136,7 +127,7 @@ static int variants_list(int kind, size_t set, int threads, struct variant varia
     return count;
 }
 
-/* Whether this CPU has the roof: the system knows the cache, and the unit has instructions. */
+/* Returns whether the system knows the roof's cache, and the CPU has instructions for the unit. */
 static bool kind_exists(const struct topology *topology, int kind)
 {
     struct variant variants[VARIANTS_MAX];
@@ -145,7 +136,7 @@ static bool kind_exists(const struct topology *topology, int kind)
     return (!cache || set_size(topology, level) > 0.0) && variants_list(kind, 0, 1, variants) > 0;
 }
 
-/* Runs one sample by the whole team. Returns seconds from the first begin to the last end. */
+/* Runs one sample. Returns the seconds from the first thread's begin to the last one's end. */
 static double team_run(const struct roofs *roofs, const struct variant *variant)
 {
     double begin = INFINITY, end = -INFINITY;
@@ -167,7 +158,7 @@ static double team_run(const struct roofs *roofs, const struct variant *variant)
     return end - begin;
 }
 
-/* The launch gap runs regions of the whole team one after the other. */
+/* A sample of the launch gap is a series of regions. */
 static double variant_run(const struct roofs *roofs, const struct variant *variant)
 {
     if (variant->simd)
@@ -189,7 +180,7 @@ static double variant_sample(const struct roofs *roofs, struct variant *variant)
     return seconds;
 }
 
-/* Alternates between the variants, so that a disturbance hits all of them. */
+/* Times the variants in turn, so that a disturbance hits all of them. */
 static struct variant variant_fastest(const struct roofs *roofs, struct variant *variants,
                                       int count)
 {
@@ -207,8 +198,7 @@ static struct variant variant_fastest(const struct roofs *roofs, struct variant 
     return variants[fastest];
 }
 
-/* Writes different values, none of them zero: some memory controllers are twice as fast with lines
- * of zeros. */
+/* Writes various values: some memory controllers are twice as fast with lines of zeros. */
 static void memory_touch(const struct roofs *roofs)
 {
 #pragma omp parallel
@@ -228,7 +218,7 @@ void roofs_release(struct device_state *state)
     state->roofs = NULL;
 }
 
-/* The largest set up to `most` that is read at nearly the rate of the smallest. */
+/* Returns the largest set up to `most` that is read at nearly the rate of the smallest set. */
 static size_t l3_set_find(const struct roofs *roofs, double l2, size_t most)
 {
     const double step = 1.5, near = 1.2;
@@ -253,8 +243,8 @@ static size_t l3_set_find(const struct roofs *roofs, double l2, size_t most)
     return found;
 }
 
-/* Sets sets[] to the bytes of one thread's working set for each level with a wanted roof; 0: no
- * memory. Returns the largest. */
+/* Sets sets[] to a thread's working set for each level with a wanted roof, byte; 0: no memory.
+ * Returns the largest. */
 static size_t sets_find(const struct topology *topology, const bool found[ROOF_KINDS],
                         size_t sets[LEVEL_COUNT])
 {
@@ -328,23 +318,22 @@ static void setting_write(const struct roofs *roofs, const struct variant *varia
         snprintf(text, size, "regions of %s", team);
 }
 
-/* Sleeps until shortly before the moment, then polls the clock. False if the moment has passed. */
+/* Sleeps until shortly before the moment, then polls the clock. Returns false if it has passed. */
 static bool wait_for(double moment)
 {
     const double early = 2e-3;
     double left = moment - clock_epoch();
     if (left < 0.0)
         return false;
-    double sleep = fmax(left - early, 0.0);
-    struct timespec time = {.tv_sec = (time_t)sleep, .tv_nsec = (long)(fmod(sleep, 1.0) * 1e9)};
-    nanosleep(&time, NULL);
+    if (left > early)
+        clock_sleep(left - early);
     while (clock_epoch() < moment)
         ;
     return true;
 }
 
-/* Fills seconds[]. A sample that is too short shows that the runs which set the repetitions were
- * disturbed: then all samples are taken again, with twice as many repetitions. */
+/* A sample that is too short shows that a disturbance had made the repetitions too few: then all
+ * samples are taken again, with twice as many repetitions. */
 static int64_t samples_take(struct roofs *roofs, struct variant *variant)
 {
     double end = clock_monotonic() + window;

@@ -1,5 +1,4 @@
-/* The roofs of these cores: the members tune_roofs, measure_roof, keep_busy
- * and release_roofs of device_ops. */
+/* tune_roofs, measure_roof, keep_busy and release_roofs of device_ops for these cores. */
 #pragma once
 
 #include "worker/device_ops.h"

@@ -36,16 +36,16 @@ struct work {
     int64_t size[TENSOR_COUNT]; /* elements */
     bool reads[TENSOR_COUNT], writes[TENSOR_COUNT];
     void *input[TENSOR_COUNT];  /* owned; NULL: the pass does not read it */
-    void *result[TENSOR_COUNT]; /* owned unless bound; NULL: not written */
-    bool bound[TENSOR_COUNT];   /* `ready` sets the result to a place in scratch */
+    void *result[TENSOR_COUNT]; /* owned unless bound; NULL: the pass does not write it */
+    bool bound[TENSOR_COUNT];   /* the result is in scratch, where `ready` puts it */
     void *scratch;              /* owned; initially zero */
     size_t scratch_size;        /* byte */
     void *shape;                /* the workload's own struct; owned */
     void *plan;                 /* the routine's own struct; owned */
-    struct occupancy occupied;  /* s; sum over all timed samples so far */
+    struct occupancy occupied;  /* sum over all timed samples so far */
 };
 
-/* A work of one parallel region: its name in traces, and its function in each precision. */
+/* One parallel region: its name in traces, and its function in each precision. */
 struct region {
     const char *name;
     void (*fp32)(const struct work *work);
@@ -56,22 +56,22 @@ struct region {
 struct routine {
     const char *implementation, *algorithm; /* algorithm NULL: `name` returns it */
     size_t plan_size;                       /* byte, of the struct that work->plan points to */
-    bool own_regions; /* a library makes parallel regions of any number of threads */
+    bool own_regions; /* a library runs parallel regions with any number of threads */
 
     /* STATUS_UNSUPPORTED: the routine lacks the precision. NULL: it has fp32 and fp64. */
     enum status (*check)(enum precision precision, struct error *error);
-    /* Sets bound, scratch_size and *plan, which are zero. NULL: all three stay zero. */
+    /* Sets bound, scratch_size and *plan, which are zero. NULL: they stay zero. */
     enum status (*plan)(struct work *work, struct error *error);
-    /* Preparation that all iterations share, after the inputs are filled. NULL: none. */
+    /* Prepares all iterations, once the inputs are filled. NULL: nothing. */
     enum status (*ready)(struct work *work, struct error *error);
-    /* Runs, untimed, before `run`: a training forward pass. NULL: none. */
+    /* Runs what precedes the timed `run`: a training forward pass. NULL: nothing. */
     void (*before)(struct work *work);
-    /* One complete iteration: `run`, or `region` if `run` is NULL. */
+    /* One iteration: `run`, or `region` if `run` is NULL. */
     struct region region;
     void (*run)(struct work *work, struct trace *trace);
     /* Frees what the plan owns, also after a plan that failed. NULL: nothing. */
     void (*release)(struct work *work);
-    /* The algorithm of a planned work. NULL: `algorithm`. */
+    /* Returns the algorithm of a planned work. NULL: `algorithm`. */
     const char *(*name)(const struct work *work);
 };
 
@@ -80,13 +80,12 @@ struct cpu_workload {
     const struct workload *workload;
     size_t shape_size;            /* byte, of the struct that work->shape points to */
     void (*shape)(struct work *); /* sets work->shape */
-    /* For verification of some samples: the output gradient consists of batches of *batch samples
-     * with *sample elements each. NULL: verification needs all samples. */
+    /* Lets verification use some samples of the batch: the output gradient consists of batches of
+     * *batch samples with *sample elements each. NULL: verification needs all samples. */
     void (*gradient_shape)(const struct work *work, int64_t *sample, int64_t *batch);
     /* In the order in which `auto` tries them; ends with implementation NULL. */
     struct routine routines[ROUTINES_MAX + 1];
 };
-/* The first members of a struct cpu_workload, and its function `shape`, by NAME_from. */
 #define CPU_WORKLOAD(name)                                                                         \
     .workload = &name##_workload, .shape_size = sizeof(struct name), .shape = name##_shape
 #define CPU_SHAPE(name)                                                                            \
@@ -113,7 +112,7 @@ static inline void work_run(struct work *work, struct trace *trace)
         region_run(&work->routine->region, work, trace);
 }
 
-/* Reserves scratch memory from a new page on. Returns its offset in bytes. */
+/* Reserves scratch memory that begins at a page. Returns its offset in bytes. */
 static inline size_t scratch_take(struct work *work, size_t bytes)
 {
     const size_t page = 4096;
@@ -122,10 +121,9 @@ static inline size_t scratch_take(struct work *work, size_t bytes)
     return offset;
 }
 
-/* Largest number of terms that a loop adds in the precision of the elements: SUM_TERMS along a row,
- * over all lanes of a vector; SUM_ROWS along a column. Longer sums add parts of this length in
- * fp64, because the error of a sum grows with its terms, and counts most where terms of both signs
- * cancel. */
+/* Largest number of terms that a loop adds in the precision of the elements: SUM_TERMS along a row
+ * (all lanes of a vector together), SUM_ROWS along a column. Longer sums add parts of this length
+ * in fp64, because the error of a sum grows with its terms. */
 enum { SUM_TERMS = 4096, SUM_ROWS = 64 };
 
 static inline int64_t sum_end(int64_t first, int64_t count)
@@ -133,7 +131,7 @@ static inline int64_t sum_end(int64_t first, int64_t count)
     return count - first < SUM_TERMS ? count : first + SUM_TERMS;
 }
 
-/* Returns the begin of part `index`, if [0, count) is divided into `parts` parts. */
+/* Returns the begin of part `index` of [0, count), divided into `parts` parts. */
 static inline int64_t share_begin(int64_t count, int64_t index, int64_t parts)
 {
     return count / parts * index + (index < count % parts ? index : count % parts);

@@ -1,21 +1,15 @@
 /* Template: the loops of the roofs for one kind of vectors. simd.c defines, and this file
- * undefines:
- *
- * SIMD_NAME(x): x with the kind's suffix; SIMD_TEXT: the kind's name.
- *
- * SIMD_TARGET: the attribute that lets one function use the instructions.
- *
- * SIMD_BYTES: bytes of a vector.
+ * undefines, SIMD_NAME(x) (x with the kind's suffix), SIMD_TEXT (the kind's name), SIMD_TARGET (the
+ * attribute that lets a function use the instructions), SIMD_BYTES (of a vector), SIMD_FMA_FLOAT(a,
+ * b, c) and SIMD_FMA_DOUBLE(a, b, c) (a * b + c on vectors), and:
  *
  * SIMD_CHAINS: accumulators of the FMA loop, enough to cover latency times units, and few enough
  * for the registers.
  *
- * SIMD_FMA_FLOAT(a, b, c), SIMD_FMA_DOUBLE(a, b, c): a * b + c on vectors.
- *
  * SIMD_IN_PLACE: 1 if a vector FMA overwrites its addend, as ARM's does. Copying the addend would
  * take time on the same units.
  *
- * SIMD_STREAM(pointer, vector): a store that bypasses the caches; undefined without one.
+ * SIMD_STREAM(pointer, vector): a store that bypasses the caches; undefined if there is none.
  * SIMD_FENCE(): waits for such stores. */
 
 typedef double SIMD_NAME(doubles) __attribute__((vector_size(SIMD_BYTES), may_alias));
@@ -55,7 +49,7 @@ SIMD_SWEEP(triad_stream, SIMD_STREAM(a + j, SIMD_FMA_DOUBLE(s, c[j], b[j])))
 #endif
 #undef SIMD_SWEEP
 
-/* Reads both halves of the array alternately, which keeps more prefetchers busy. */
+/* Alternates between both halves of the array, which keeps more prefetchers busy. */
 SIMD_TARGET static void SIMD_NAME(read)(const struct simd_arrays *arrays, size_t bytes,
                                         int64_t repeat)
 {
@@ -81,8 +75,8 @@ SIMD_TARGET static void SIMD_NAME(read)(const struct simd_arrays *arrays, size_t
 }
 
 /* x = x * m + a with m slightly above -1: each x alternates between two values for much longer than
- * a sample, so the units process bits that differ and change. In place x = x * m + x with m
- * slightly above -2: x alternates around zero. */
+ * a sample, so bits differ and change. In place, x = x * m + x with m slightly above -2: x
+ * alternates around zero. */
 #define SIMD_FMA(name, type, fma)                                                                  \
     SIMD_TARGET static void SIMD_NAME(name)(double seed, int64_t iterations, double *result)       \
     {                                                                                              \

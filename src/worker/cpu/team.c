@@ -12,7 +12,7 @@
 #include "worker/cpu/memory.h"
 #include "worker/cpu/routine.h"
 
-/* Binds the calling thread to these processors. Returns 0 or errno. */
+/* Binds the calling thread. Returns 0 or errno. */
 static int thread_bind(const int *cpus, int count)
 {
     int largest = 0, failure = 0;
@@ -54,7 +54,7 @@ enum status team_bind(const struct topology *topology, struct error *error)
     return STATUS_OK;
 }
 
-/* With two cores libgomp never ends a thread, because a smaller region runs in the caller alone. */
+/* With two cores libgomp never ends a thread: a region of one thread runs in the caller. */
 void team_unbind_caller(const struct topology *topology)
 {
     if (topology->cores > 2)
@@ -67,8 +67,7 @@ void team_unbind(const struct topology *topology)
     sched_setaffinity(0, topology->mask_size, topology->mask);
 }
 
-/* Makes a buffer of twice the last-level cache, at most 1 GiB. Each core reads an equal share,
- * which is twice its part of the cache. */
+/* Makes a buffer of twice the last-level cache, at most 1 GiB. Each core reads an equal share. */
 static enum status flush_create(struct device_state *state, struct error *error)
 {
     const double least = 64.0 * 1024 * 1024, most = 1024.0 * 1024 * 1024;
@@ -81,13 +80,13 @@ static enum status flush_create(struct device_state *state, struct error *error)
                          size);
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < (size_t)size; ++i)
-        flush[i] = 1; /* otherwise all pages would be the same zero page */
+        flush[i] = 1; /* otherwise all pages would be one zero page */
     state->flush = flush;
     state->flush_size = (size_t)size;
     return STATUS_OK;
 }
 
-/* Only reads, because modified lines would be written back during the timed work. */
+/* Reads only, because modified lines would be written back during the timed work. */
 static void flush_caches(const struct device_state *state)
 {
     const uint64_t *data = state->flush;
@@ -98,9 +97,9 @@ static void flush_caches(const struct device_state *state)
     __asm__ volatile("" : : "r"(sum));
 }
 
-/* Returns the time, s, that threads of the team waited in a run queue, also because of a cgroup's
- * quota, plus the time that the hypervisor had taken their cores (in steps of 10 ms; a fair share
- * of the host's sum). NaN: the kernel has no SCHED_INFO. */
+/* Returns the time, s, for which threads of the team waited for a core: in a run queue, also
+ * because of a cgroup's quota, or because the hypervisor had taken the core (in steps of 10 ms; the
+ * cores' share of the machine's sum). NaN: the kernel has no SCHED_INFO. */
 static double waiting_read(const struct topology *topology)
 {
     double sum = 0, ticks;
@@ -128,7 +127,6 @@ static struct occupancy occupancy_read(const struct topology *topology)
     return now;
 }
 
-/* Adds the time since `before` to the sum, and records the sum. */
 static void occupancy_record(const struct topology *topology, const struct occupancy *before,
                              struct occupancy *sum, struct record *record)
 {
@@ -141,8 +139,7 @@ static void occupancy_record(const struct topology *topology, const struct occup
     measure_keep_occupancy(sum, topology->cores, record);
 }
 
-/* A sample is one iteration, and the host is the device. The timer's overhead is the least
- * difference of two clock readings. */
+/* The timer's overhead is the least difference of two clock readings. */
 static void record_fill(const struct device_state *state, struct record *record)
 {
     enum { READINGS = 100 };
@@ -198,7 +195,7 @@ void trace_end(struct trace *trace, const char *name, double begin)
     trace->regions[i].time += clock_monotonic() - begin;
 }
 
-/* trace_time is the whole iteration, because regions run one after the other without a queue. */
+/* trace_time is the whole iteration, because no queue separates host and regions. */
 enum status team_trace(struct device_state *state, struct work *work, bool cold,
                        struct record *record, struct error *error)
 {

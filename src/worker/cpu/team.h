@@ -14,8 +14,8 @@ struct device_state {
     struct roofs *roofs; /* owned by roofs.c; NULL unless tuned */
 };
 
-/* Binds each thread of the team to its core; also undoes team_unbind_caller. STATUS_DEVICE if
- * OpenMP makes another number of threads, or one cannot be bound. */
+/* Binds each thread of the team to its core; also undoes team_unbind_caller. STATUS_DEVICE: OpenMP
+ * makes another number of threads, or a thread cannot be bound. */
 enum status team_bind(const struct topology *topology, struct error *error);
 /* Lets the calling thread run on all cores. Call it before a library opens parallel regions with
  * fewer threads than the team: libgomp ends the threads that such a region does not need, and
@@ -24,7 +24,7 @@ void team_unbind_caller(const struct topology *topology);
 /* Restores the affinity that the process had, for all threads. */
 void team_unbind(const struct topology *topology);
 
-/* The members time and trace of device_ops. */
+/* As time and trace of device_ops. */
 enum status team_time(struct device_state *state, struct work *work, bool cold, int samples,
                       double *seconds, struct record *record, struct error *error);
 enum status team_trace(struct device_state *state, struct work *work, bool cold,

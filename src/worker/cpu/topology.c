@@ -12,8 +12,8 @@
 
 #include "model/protocol.h"
 
-/* With OMP_PROC_BIND the OpenMP library binds this thread to one core before main(). Its places
- * together are the process's initial affinity. */
+/* With OMP_PROC_BIND the OpenMP library has bound this thread to one core before main(). The
+ * library's places together are the process's initial affinity. */
 static void mask_add_places(struct topology *topology)
 {
     for (int place = 0; place < omp_get_num_places(); ++place) {
@@ -50,7 +50,7 @@ static enum status mask_read(struct topology *topology, struct error *error)
                      strerror(errno));
 }
 
-/* Reads up to two numbers from the begin of a file, and returns how many. */
+/* Reads up to two numbers at the begin of a file. Returns how many. */
 static int numbers_read(const char *folder, const char *name, double numbers[2])
 {
     char path[8192];
@@ -62,17 +62,17 @@ static int numbers_read(const char *folder, const char *name, double numbers[2])
     return count;
 }
 
-/* Quota over period of one cgroup, of v2 or v1. "max" is no number, and -1 no quota. */
+/* Returns quota over period of a cgroup, of v2 or v1. "max" and -1 mean that there is no quota. */
 static double quota_read(const char *folder)
 {
     double numbers[3] = {-1, 1};
     const bool known = numbers_read(folder, "cpu.max", numbers) == 2 ||
                        (numbers_read(folder, "cpu.cfs_quota_us", numbers) == 1 &&
                         numbers_read(folder, "cpu.cfs_period_us", numbers + 1) == 1);
-    return known && numbers[0] > 0 ? numbers[0] / numbers[1] : INFINITY;
+    return known && numbers[0] > 0 ? numbers[0] / numbers[1] : NAN;
 }
 
-double topology_quota(const char *groups, const char *mounts)
+double cgroups_least(const char *groups, const char *mounts, double (*limit)(const char *folder))
 {
     char line[4096], folder[8192];
     double least = INFINITY;
@@ -86,7 +86,7 @@ double topology_quota(const char *groups, const char *mounts)
         int root = snprintf(folder, sizeof folder, "%.2000s/%s", mounts, controllers + 1);
         for (int end = root + sprintf(folder + root, "%s", path + 1); end >= root;) {
             folder[end] = '\0';
-            least = fmin(least, quota_read(folder));
+            least = fmin(least, limit(folder));
             while (--end > root && folder[end] != '/')
                 ;
         }
@@ -96,8 +96,13 @@ double topology_quota(const char *groups, const char *mounts)
     return least;
 }
 
-/* If the machine has no core objects, as some virtual machines, each hardware thread is a core. A
- * cgroup's quota means fewer cores, since further threads would be throttled. */
+double topology_quota(const char *groups, const char *mounts)
+{
+    return cgroups_least(groups, mounts, quota_read);
+}
+
+/* If hwloc finds no cores, as on some virtual machines, each hardware thread is a core. A cgroup's
+ * quota limits the number of cores, because further threads would be throttled. */
 static enum status cores_find(struct topology *topology, hwloc_topology_t tree,
                               hwloc_bitmap_t chosen, struct error *error)
 {
@@ -135,8 +140,8 @@ static enum status cores_find(struct topology *topology, hwloc_topology_t tree,
 static const struct {
     enum memory_level level;
     hwloc_obj_type_t type;
-    int size_name; /* sysconf's name for the size */
-    bool shared;   /* sysconf's size is for all cores, not for each */
+    int size_name; /* for sysconf */
+    bool shared;   /* sysconf's size is for all cores, not for each core */
 } caches[] = {
     {LEVEL_L1, HWLOC_OBJ_L1CACHE, _SC_LEVEL1_DCACHE_SIZE, false},
     {LEVEL_L2, HWLOC_OBJ_L2CACHE, _SC_LEVEL2_CACHE_SIZE, false},
@@ -180,7 +185,7 @@ static void memory_find(struct topology *topology, hwloc_topology_t tree, hwloc_
         topology->memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
 }
 
-/* Finds the value of "name : value" in a file like /proc/cpuinfo; "" without it. */
+/* Finds the value of "name : value" in a file like /proc/cpuinfo; "": there is none. */
 static void cpuinfo_find(const char *path, const char *name, char *text, size_t size)
 {
     char line[512];
@@ -221,7 +226,7 @@ static void model_find(struct topology *topology, hwloc_topology_t tree)
         topology->model[--end] = '\0'; /* AMD fills its names with blanks */
 }
 
-/* A list that is too long becomes its first and last core, and the count. */
+/* Too long a list becomes first core, last core and count. */
 static void list_format(struct topology *topology, hwloc_bitmap_t chosen)
 {
     int length = hwloc_bitmap_list_snprintf(topology->list, sizeof topology->list, chosen);
@@ -230,7 +235,6 @@ static void list_format(struct topology *topology, hwloc_bitmap_t chosen)
                  hwloc_bitmap_last(chosen), topology->cores);
 }
 
-/* Reads a clock of cpufreq, which is in kHz. */
 static double clock_read(int cpu, const char *name)
 {
     char folder[64];

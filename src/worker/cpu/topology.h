@@ -1,4 +1,4 @@
-/* The cores that this process may use, one hardware thread of each, their caches and memory. */
+/* The cores that this process may use (one hardware thread of each), their caches and memory. */
 #pragma once
 
 #include <sched.h>
@@ -13,8 +13,7 @@ struct topology {
     size_t mask_size;          /* byte */
     double cache[LEVEL_COUNT]; /* byte, sum over the caches of these cores; NaN: unknown */
     double memory;             /* byte, of the NUMA nodes of these cores */
-    /* number of processors that a cgroup grants; NaN: no limit below the number of cores */
-    double quota;
+    double quota;     /* processors that a cgroup grants; NaN: no fewer than there are cores */
     double clock_max; /* s-1; NaN: unknown */
     char model[96];
     char list[48]; /* "0-3,8" */
@@ -24,12 +23,15 @@ struct topology {
 enum status topology_init(struct topology *topology, struct error *error);
 void topology_clear(struct topology *topology);
 
-/* The least CPU quota of the cgroups in a file like /proc/self/cgroup, and of those above them,
- * with all controllers mounted below `mounts`: processors; INFINITY: none. */
+/* Returns the least limit() of the cgroups in a file like /proc/self/cgroup, and of the groups
+ * above them, with all controllers mounted below `mounts`. limit() gets a group's folder; NaN:
+ * none. */
+double cgroups_least(const char *groups, const char *mounts, double (*limit)(const char *folder));
+/* Returns the least CPU quota, in processors; INFINITY: none. */
 double topology_quota(const char *groups, const char *mounts);
 
-/* Reads the CPU's name from a file like /proc/cpuinfo; "" without a name. */
+/* Reads the CPU's name from a file like /proc/cpuinfo; "": it has no name. */
 void topology_model(const char *cpuinfo, char *text, size_t size);
 
-/* The current clock, mean over the cores, s-1; NaN if the system does not report it. */
+/* Returns the current clock, mean over the cores, s-1; NaN: the system does not report it. */
 double topology_clock(const struct topology *topology);

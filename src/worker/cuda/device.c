@@ -20,7 +20,7 @@
 #include "worker/cuda/workloads/cudnn_graph.h"
 #include "worker/cuda/workloads/workloads.h"
 
-/* Number of rows whose counters are read together: attaching CUPTI then costs 2 ms for each row
+/* With this many rows in one collection, attaching CUPTI costs 2 ms for each row
  * (docs/measurements.md, "Counters of several rows"). */
 enum { COUNT_TOGETHER = 128 };
 
@@ -166,17 +166,16 @@ static enum status device_time(struct device_state *state, struct work *work, bo
 static enum status device_energy(struct device_state *state, struct work *work, bool cold,
                                  struct record *record, struct error *error)
 {
-    struct work *repeated =
-        work->stream ? work->stream : work; /* energy_run makes a graph of its own */
-    return energy_run(&state->gpu, repeated, cold, &state->resting, record, error);
+    struct work *stream = work->stream ? work->stream : work; /* energy_run makes its own graph */
+    return energy_run(&state->gpu, stream, cold, &state->resting, record, error);
 }
 
 static enum status device_trace(struct device_state *state, struct work *work, bool cold,
                                 struct record *record, struct error *error)
 {
-    struct work *repeated = work->stream ? work->stream : work;
+    struct work *stream = work->stream ? work->stream : work; /* timing_graph makes its own graph */
     nvml_others(state->gpu.nvml, record->other_processes, sizeof record->other_processes);
-    TRY(timing_graph(&state->gpu, repeated, cold, &record->graph_time, error));
+    TRY(timing_graph(&state->gpu, stream, cold, &record->graph_time, error));
     return profile_trace(state->profiler, &state->gpu, work, cold, record, error);
 }
 
@@ -246,8 +245,7 @@ static enum status device_self_test(struct device_state *state, FILE *stream, st
 static enum status device_program(struct device_state *state, struct program_device *settings,
                                   struct error *error)
 {
-    static const char name[] =
-        "/libroofsweep-inject.so"; /* the library lies in the worker's folder */
+    static const char name[] = "/libroofsweep-inject.so"; /* in the worker's folder */
     const struct outcome *counters = profiler_counters(state->profiler);
     const size_t room = sizeof settings->library - sizeof name;
     struct error ignored;

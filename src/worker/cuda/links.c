@@ -3,10 +3,10 @@
  *
  * Operations are enqueued while a blocking kernel holds the stream. With NCCL a short operation of
  * the same members comes first, so that all begin together. NCCL's operations are launched as a
- * graph, since short ones would have gaps in a stream; copies between devices cannot be captured.
- * Every result is compared with the exact values.
+ * graph, because a stream would leave gaps between short ones. Copies between devices cannot be
+ * captured in a graph. Every result is compared with the exact values.
  *
- * Without NCCL, or with fewer than two visible GPUs for copies, the request is STATUS_UNSUPPORTED
+ * Without NCCL, or for copies with fewer than two visible GPUs, the request is STATUS_UNSUPPORTED
  * with the way out. The process measures nothing else: after a lost device it ends without cleaning
  * up. If another member is lost, NCCL waits for ever, and the rank ends this process. */
 #include "worker/cuda/links.h"
@@ -50,13 +50,13 @@ struct links {
     int count;        /* number of open GPUs; 1 with NCCL */
     int from, to;     /* GPUs of a copy; 0 with NCCL */
     struct gpu gpus[LINK_DEVICES];
-    struct graph *graph;   /* owned; of NCCL's operations */
+    struct graph *graph;   /* owned: NCCL's operations; NULL: copies */
     void *sent, *received; /* owned; memory of `from` and `to` */
     float *shared;         /* owned: two numbers that members of NCCL exchange; NULL: copies */
-    int members, place;    /* of NCCL */
+    int members, place;    /* NCCL: number of members, number of this one */
     int peer;              /* place of the other member of a pair; -1: all members */
     void *comm;
-    struct fill fill; /* the device of place i sends values[i] and the following ones */
+    struct fill fill; /* the device with place i sends the values from number i on */
     struct nccl nccl;
 };
 
@@ -82,7 +82,6 @@ static enum status nccl_check(int code, struct error *error)
                                  "NCCL fails with code %d; NCCL_DEBUG=WARN says why", code);
 }
 
-/* Both members of a pair call this. */
 static int exchange(const struct links *links, void *sent, void *received, size_t count, int to,
                     int from)
 {
@@ -117,8 +116,8 @@ static enum status enqueue(const struct links *links, size_t count, struct error
                       error);
 }
 
-/* Enqueues a short operation that ends when all members have begun it. Sets the second shared
- * number to the maximum of the first ones, or to that of the peer. */
+/* Enqueues a short operation that ends when all members have begun it. It sets the second shared
+ * number to the maximum of all members' first numbers, or in a pair to the peer's first number. */
 static enum status meet(const struct links *links, struct error *error)
 {
     float *own = links->shared, *all = own + 1;
@@ -128,7 +127,7 @@ static enum status meet(const struct links *links, struct error *error)
                       error);
 }
 
-/* Raises *seconds to the greatest value of all members. */
+/* Raises *seconds to the greatest value among the members. */
 static enum status agree(struct links *links, double *seconds, struct error *error)
 {
     float values[2] = {(float)*seconds};
@@ -142,7 +141,7 @@ static enum status agree(struct links *links, double *seconds, struct error *err
     return STATUS_OK;
 }
 
-/* Compares the last received elements with their values; their sums are exact in floating point. */
+/* Compares the last received elements with their values; sums are exact in floating point. */
 static enum status verify(const struct links *links, size_t count, struct error *error)
 {
     enum { LAST = 1 << 14 };
@@ -167,7 +166,6 @@ static enum status verify(const struct links *links, size_t count, struct error 
     return STATUS_OK;
 }
 
-/* Captures `repeat` operations of NCCL. */
 static enum status capture(struct links *links, size_t count, int repeat, struct error *error)
 {
     struct error unused;
@@ -186,7 +184,7 @@ static enum status sample(struct links *links, size_t count, int repeat, double 
                           struct error *error)
 {
     struct gpu *gpu = &links->gpus[links->from];
-    const double limit = 0.1; /* s, timeout of a host that waits for a device */
+    const double limit = 0.1; /* s; ends the blocking kernel if the host waits for a device */
     TRY(CUDA(cudaSetDevice(links->from)));
     TRY(vendor_block(gpu, limit, error));
     TRY(links->shared ? meet(links, error) : STATUS_OK);
@@ -202,8 +200,8 @@ static enum status sample(struct links *links, size_t count, int repeat, double 
     return STATUS_OK;
 }
 
-/* Runs twice and verifies. *seconds: time of the second run, the longest of all members. The first
- * run loads code and connects, which needs devices that are not blocked. */
+/* Runs twice and verifies. *seconds: the longest time among the members for the second run. The
+ * first run loads code and connects, which needs devices that are not blocked. */
 static enum status rehearse(struct links *links, size_t count, double *seconds, struct error *error)
 {
     struct gpu *gpu = &links->gpus[links->from];
@@ -246,9 +244,8 @@ static void buffers_close(struct links *links)
 static enum status measure(struct links *links, struct link_list *found, struct error *error)
 {
     const bool copies = !links->shared;
-    const double length = copies ? 2e-3 : 10e-3; /* s */
-    const double repeat_most =
-        copies ? 100 : 400; /* number of operations that a blocked stream takes */
+    const double length = copies ? 2e-3 : 10e-3;   /* s */
+    const double repeat_most = copies ? 100 : 400; /* operations that a blocked stream takes */
     size_t bytes;
     for (int i = 0; (bytes = link_size(&links->link, i)) > 0; ++i) {
         double about, seconds[LINK_SAMPLES];
@@ -292,8 +289,8 @@ static enum status measure_copies(struct links *links, struct link_list *found, 
     return STATUS_OK;
 }
 
-/* Exchanges with each peer in turn; all members begin a round together. Without peers all members
- * run the operations of all. */
+/* Exchanges with each peer in turn; all members begin a round together. Then runs the collective
+ * operations. */
 static enum status measure_members(struct links *links, const struct link_order *order,
                                    struct link_list *found, struct error *error)
 {
@@ -322,8 +319,6 @@ static enum status measure_members(struct links *links, const struct link_order 
     return STATUS_OK;
 }
 
-/* NVLink multicast (NVLS) can leave all GPUs of a host out of service, so it is off. So are
- * registered buffers, which training jobs do not use. */
 static enum status measure_nccl(struct links *links, const struct link_order *order,
                                 struct link_list *found, struct error *error)
 {
@@ -344,7 +339,6 @@ static enum status measure_nccl(struct links *links, const struct link_order *or
     return status;
 }
 
-/* Opens one device for timing. */
 static enum status open_one(struct links *links, int i, struct error *error)
 {
     struct gpu *gpu = &links->gpus[i];
@@ -357,7 +351,7 @@ static enum status open_one(struct links *links, int i, struct error *error)
     return vendor_synchronize(gpu, error);
 }
 
-/* Makes an id, which this process must outlive. */
+/* Makes the id of a communicator, which is valid while this process lives. */
 static enum status make_id(const struct links *links, char *text, struct error *error)
 {
     struct nccl_id id;
@@ -377,8 +371,8 @@ enum status links_measure(const struct link_order *order, struct link_list *foun
         named += *c == ',';
     if (named > 0)
         setenv("CUDA_VISIBLE_DEVICES", order->devices, 1);
-    setenv("NCCL_NVLS_ENABLE", "0", 1);
-    setenv("NCCL_GRAPH_REGISTER", "0", 1);
+    setenv("NCCL_NVLS_ENABLE", "0", 1);    /* multicast can leave a host's GPUs out of service */
+    setenv("NCCL_GRAPH_REGISTER", "0", 1); /* training jobs do not register buffers */
     TRY(gpu_count(&links.count, error));
     if (links.count < (copies ? 2 : 1) || links.count > LINK_DEVICES ||
         (named > 0 && links.count != named))

@@ -1,5 +1,4 @@
-/* Links: copies between the GPUs that this process sees, and NCCL, which is loaded at run time,
- * with one process for each GPU. */
+/* Links: copies between the GPUs of this process, and NCCL between processes of one GPU each. */
 #pragma once
 
 #include "model/link.h"

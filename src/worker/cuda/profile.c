@@ -1,13 +1,13 @@
 /* Kernels and hardware counts of rows.
  *
  * A trace runs one iteration behind a blocking kernel and puts the kernels into the record.
- * Counting takes several traced rows at once: one collection for the rows as a whole; with
- * `kernels` another one, in which each launch is a range; with `causes` a third for the activities
- * of each launch. If a row replays a graph, its work is counted without the graph, in the
- * stream, provided that both run the same kernels.
+ * Counting takes several traced rows at once. The first collection counts each row as a whole. With
+ * `kernels` a second one counts each launch; with `causes` a third one counts the activities of
+ * each launch. A row that replays a graph is counted kernel by kernel in the stream, provided that
+ * the graph has the same kernels.
  *
- * A failed trace or count leaves values missing, and record->error or record->counters says why. A
- * collection by kernel that fails for several rows is repeated row by row.
+ * A failed trace or count leaves values missing, and record->error or record->counters says why. If
+ * launches of several rows cannot be counted together, each row is counted alone.
  *
  * Cost: a trace takes an iteration and the loops of timing_caller. A collection costs a fixed time
  * for attaching CUPTI, so rows are counted together. */
@@ -29,9 +29,9 @@
 
 /* ---- known kernels ----
  *
- * Known kernels take the same time unless something disturbs them. times[0] is that of one kernel
- * of about a millisecond, times[1] the time from one empty kernel to the next in a full queue; both
- * are medians. */
+ * Known kernels take the same time unless something disturbs them. times[0]: median time of a
+ * kernel of about a millisecond. times[1]: median time from one empty kernel to the next in a full
+ * queue. */
 
 enum { LAUNCHES = 300, SAMPLES = 15, FMA_BLOCK = 1024 };
 
@@ -55,11 +55,11 @@ static enum status kernel_enqueue(struct gpu *gpu, void *out, struct error *erro
 static enum status known_medians(struct gpu *gpu, void *out, double times[PROFILER_TIMES],
                                  struct error *error)
 {
-    static const double limit = 0.1;     /* s, more than the host needs */
+    static const double limit = 0.1;     /* s, limit of the blocking kernel */
     static const double warming = 10e-3; /* s; a load of this time raises the clock */
     static const struct {
         gpu_enqueue *enqueue;
-        int parts; /* number of equal parts; the result is the time of one part */
+        int parts; /* times[] is the time of one of these equal parts */
     } known[PROFILER_TIMES] = {
         {kernel_enqueue, 1},
         {gap_enqueue, LAUNCHES}, /* must come last: the gap needs a warm device */
@@ -91,7 +91,6 @@ static enum status known_times(void *argument, double times[PROFILER_TIMES], str
 
 /* ---- trial of the counters ---- */
 
-/* Allocates the flush's memory before rows take memory. */
 static enum status trial_reserve(void *argument, struct error *error)
 {
     struct gpu *gpu = argument;
@@ -139,7 +138,7 @@ struct iteration {
     struct gpu *gpu;
     struct work *work;
     bool cold;
-    double block_limit;    /* s, limit of the blocking kernel before a trace */
+    double block_limit;    /* s, limit of a trace's blocking kernel */
     double begin, seconds; /* s; begin of the last preparation; sum over all passes */
     bool ahead;            /* the host enqueued everything before the device began */
 };
@@ -173,7 +172,7 @@ static enum status iteration_run(void *argument, struct error *error)
     return status;
 }
 
-/* Blocks the device. Event 0 is pending while the device is blocked. */
+/* Event 0 is pending while the device is blocked. */
 static enum status iteration_block(void *argument, struct error *error)
 {
     const struct iteration *i = argument;
@@ -181,7 +180,6 @@ static enum status iteration_block(void *argument, struct error *error)
     return vendor_record(i->gpu, 0, error);
 }
 
-/* Enqueues the iteration while the device is blocked. */
 static enum status iteration_run_blocked(void *argument, struct error *error)
 {
     struct iteration *i = argument;
@@ -194,7 +192,6 @@ static enum status iteration_run_blocked(void *argument, struct error *error)
 
 /* ---- kernels ---- */
 
-/* Sets the counts of all kernels. */
 static void kernels_set_counts(struct record *record, double value)
 {
     for (size_t i = 0; i < record->kernel_count; ++i) {
@@ -231,8 +228,8 @@ void profile_release(struct work *work)
     work->launch_count = 0;
 }
 
-/* Traces one iteration. CUPTI makes launches slower, the first one most, so the time limit of the
- * blocking kernel is far longer than the host should need. */
+/* CUPTI makes launches slower, most of all the first, so the limit of the blocking kernel is far
+ * longer than the host should need. */
 static enum status work_trace(struct profiler *profiler, struct gpu *gpu, struct work *work,
                               bool cold, struct record *record, struct error *error)
 {
@@ -289,10 +286,10 @@ enum status profile_trace(struct profiler *profiler, struct gpu *gpu, struct wor
 
 /* Rows that are counted together. The arrays, of one element for each row, are one allocation. */
 struct collection {
-    struct countable *rows; /* the row of a replayed graph has its `stream` as `work` */
+    struct countable *rows; /* `work` of a replayed graph is its stream */
     struct iteration *iterations;
     struct profiled_work *works;
-    size_t *launches; /* number of launches of each row */
+    size_t *launches;
     double (*values)[QUANTITY_COUNT];
     size_t count;
 };
@@ -314,14 +311,14 @@ static void values_correct(double values[QUANTITY_COUNT], const struct countable
             values[i] = NAN;
 }
 
-/* FLOPs of all units. NaN if those of the row's own unit and precision were not counted. */
+/* Returns the FLOPs of all units; NaN if the row's own unit and precision were not counted. */
 static double flops_sum(const double values[QUANTITY_COUNT], const struct countable *row)
 {
     enum quantity own = quantity_of(row->work->precision, row->record->unit == UNIT_TENSOR);
     return own == QUANTITY_COUNT || isnan(values[own]) ? NAN : quantity_flops(values);
 }
 
-/* Sums the launches of each kernel; a kernel has no value if one of its launches has none. Returns
+/* Sums the launches of each kernel. A launch without a value makes its kernel's sum NaN. Returns
  * false if the kernels' FLOPs differ from those of the whole row. */
 static bool kernels_sum(double (*values)[QUANTITY_COUNT], const struct countable *row)
 {
@@ -357,8 +354,8 @@ static void activities_record(double (*values)[QUANTITY_COUNT], const struct cou
 }
 
 /* Puts the counts of a row's launches into the record: values[i] belongs to the i-th launch of the
- * trace. `failure`, the code for a failed collection, shows the content of `values`:
- * FLOPs and bytes (COUNTED_NOT_BY_KERNEL), or activities (COUNTED_WITHOUT_CAUSES). */
+ * trace. `values` are activities if `failure`, the record's code after a failed collection, is
+ * COUNTED_WITHOUT_CAUSES; with COUNTED_NOT_BY_KERNEL they are FLOPs and bytes. */
 static void kernels_record(double (*values)[QUANTITY_COUNT], const struct countable *row,
                            enum counted failure, const struct outcome *outcome)
 {
@@ -414,9 +411,9 @@ static bool has_kernels_counted(const struct countable *row, bool causes)
     return causes ? row->causes && row->record->counters.code == COUNTED_YES : row->kernels;
 }
 
-/* Counts the kernels of all rows in collections of at most 256 launches: each collection costs a
- * fixed time, and a larger room costs more ("Cost of attaching CUPTI"). A row with more launches is
- * counted alone. */
+/* Counts the kernels of all rows, in collections of at most 256 launches: each collection costs a
+ * fixed time, and a larger `room` costs more (docs/measurements.md, "Cost of attaching CUPTI"). A
+ * row with more launches is counted alone. */
 static enum status all_kernels_count(struct profiler *profiler, const struct collection *collection,
                                      enum counted failure, struct error *error)
 {
@@ -446,7 +443,6 @@ static enum status all_kernels_count(struct profiler *profiler, const struct col
     return STATUS_OK;
 }
 
-/* Counts all rows as a whole, then their kernels, then the activities of their kernels. */
 static enum status collection_count(struct profiler *profiler, struct collection *collection,
                                     struct error *error)
 {
@@ -469,7 +465,7 @@ static enum status collection_count(struct profiler *profiler, struct collection
     return all_kernels_count(profiler, collection, COUNTED_WITHOUT_CAUSES, error);
 }
 
-/* Adds the rows that can be counted. A replay whose stream has other kernels has no counts. */
+/* Leaves out replayed graphs whose stream has other kernels. */
 static void collection_fill(struct gpu *gpu, const struct countable *rows, size_t count,
                             struct collection *collection)
 {

@@ -7,12 +7,12 @@
 #include "worker/cuda/gpu/gpu.h"
 #include "worker/cuda/profiling/profiler.h"
 
-/* Opens the worker's profiler. Its known kernels and trials run on this GPU, which must outlive it.
- * NULL: no memory. */
+/* Opens the worker's profiler. `gpu`, which runs its known kernels and trials, must outlive the
+ * profiler. NULL: no memory. */
 struct profiler *profile_open(struct gpu *gpu);
 
-/* As profiler_try. While another process computes on the GPU, counters are refused, because memory
- * counters would also count that process's work; the next call tries again. */
+/* As profiler_try. Refuses while another process computes on the GPU, whose work memory counters
+ * would also count; the next call tries again. */
 enum status profile_try(struct profiler *profiler, struct gpu *gpu, struct outcome *outcome,
                         struct error *error);
 
@@ -22,6 +22,6 @@ enum status profile_trace(struct profiler *profiler, struct gpu *gpu, struct wor
 /* Frees the memory that profile_trace has stored in the work. */
 void profile_release(struct work *work);
 
-/* As device_ops.count_hardware: counts rows that profile_trace has traced, in one collection. */
+/* As device_ops.count_hardware, for rows that profile_trace has traced. */
 enum status profile_count(struct profiler *profiler, struct gpu *gpu, const struct countable *rows,
                           size_t count, struct error *error);

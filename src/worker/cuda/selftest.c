@@ -24,18 +24,18 @@ struct expectation {
     double value, tolerance;
 };
 
-/* One piece of work with its expected counts. Unused members are 0. */
+/* Unused members are 0. */
 struct item {
     struct selftest *test;
     char name[48];
     const struct known_kernel *kernel;
     const struct memory_kernel *memory;
     size_t bytes;
-    int repeat;   /* number of iterations of `kernel`, or of passes of `memory` */
-    int blocks;   /* blocks of `memory`, each with a part of its own; 0: blocks share the arrays */
-    bool in_dram; /* arrays come from device memory: L2 is flushed around each run */
+    int repeat;   /* iterations of `kernel`, or passes of `memory` */
+    int blocks;   /* with `memory`, each block has a part of its own; 0: blocks share the arrays */
+    bool in_dram; /* L2 is flushed around each run, so that data come from device memory */
     cudaError_t (*launch)(const struct item *item, cudaStream_t stream);
-    enum quantity tensor; /* counted tensor quantity */
+    enum quantity tensor; /* the only counted tensor quantity */
     struct expectation expected[EXPECTED_MOST];
     size_t count; /* 0: the counts are printed, not judged */
 };
@@ -112,7 +112,7 @@ static enum status check(struct selftest *test, struct item *const *items, size_
     struct outcome outcome;
     if (count == 0)
         return STATUS_OK;
-    for (size_t i = 0; i < count; ++i) /* each run finds the cache as the previous run left it */
+    for (size_t i = 0; i < count; ++i) /* a run prepares the cache for the counted run */
         works[i] = (struct profiled_work){item_run, item_run, items[i], NULL};
     TRY(profiler_count(test->profiler, quantity_tensor(items[0]->tensor), works, count, NULL, 0,
                        values, &outcome, error));
@@ -125,7 +125,7 @@ static enum status check(struct selftest *test, struct item *const *items, size_
     return STATUS_OK;
 }
 
-/* Counts each item alone. reattach: detaches CUPTI before each. */
+/* Counts each item alone. reattach: attaches CUPTI for each item. */
 static enum status check_each(struct selftest *test, struct items *items, const char *how,
                               bool reattach, struct error *error)
 {
@@ -140,8 +140,7 @@ static enum status check_each(struct selftest *test, struct items *items, const 
     return STATUS_OK;
 }
 
-/* Counts in one collection all items with tensor quantity fp16, which items without tensor units
- * have, too. */
+/* Counts all items whose `tensor` is fp16 in one collection; vector kernels are among them. */
 static enum status check_together(struct selftest *test, struct items *items, const char *how,
                                   struct error *error)
 {
@@ -160,7 +159,6 @@ static cudaError_t flops_launch(const struct item *item, cudaStream_t stream)
     return item->kernel->launch(item->repeat, item->blocks, stream);
 }
 
-/* Lists the kernels that run on this chip. */
 static void flops_list(struct selftest *test, const struct known_kernel *kernels,
                        struct items *items)
 {
@@ -177,8 +175,8 @@ static void flops_list(struct selftest *test, const struct known_kernel *kernels
                           .repeat = iterations,
                           .blocks = blocks,
                           .launch = flops_launch,
-                          /* Other kernels must have no tensor FLOPs of fp16, although the
-                           * tensor pipe may load constants for them (HFMA2.MMA). */
+                          /* Vector kernels must count no tensor FLOPs of fp16, although the
+                           * tensor pipe may load their constants (HFMA2.MMA). */
                           .tensor = quantity_tensor(kernel->quantity) ? kernel->quantity
                                                                       : QUANTITY_TENSOR_FP16,
                           .expected = {{kernel->quantity, kernel->flops * iterations * blocks,
@@ -188,8 +186,8 @@ static void flops_list(struct selftest *test, const struct known_kernel *kernels
     }
 }
 
-/* Counts each kernel three times: with CUPTI attached for it, while CUPTI stays attached, and as a
- * range among others. */
+/* Counts each kernel with CUPTI attached for it, while CUPTI stays attached, and as one range of
+ * several. */
 static enum status check_flops(struct selftest *test, struct error *error)
 {
     struct items items;
@@ -240,13 +238,12 @@ static const struct pattern {
                 {PATTERN_WRITE, 0, 1, 0},
                 {PATTERN_COPY, 1, 1, 0},
                 {PATTERN_TRIAD, 2, 1, 2}};
-/* L2 itself adds the operands; no multiprocessor counts FLOPs. */
+/* L2 itself adds the operands, so multiprocessors count no FLOPs. */
 static const struct pattern atomic = {PATTERN_ATOMIC, 0, 1, 0};
 
 /* Adds an item with its expected counts: `read` and `written` (byte), `flops` (fp32 FLOPs). A count
- * of 0 is not checked. In
- * device memory the counts include the flush, which also writes back everything that the item
- * wrote. */
+ * of 0 is not checked. In device memory the counts include the flush, which also writes back
+ * everything that the item wrote. */
 static void movement_add(struct items *items, struct item item, double read, double written,
                          double flops)
 {
@@ -265,9 +262,8 @@ static void movement_add(struct items *items, struct item item, double read, dou
             added->expected[added->count++] = all[i];
 }
 
-/* In L2 each block has a part of its own. Otherwise two multiprocessors may request the same line
- * at the same time in successive passes; such requests are merged before L2, which counts fewer
- * bytes. */
+/* In L2 each block has a part of its own. Otherwise two multiprocessors in successive passes may
+ * request a line at once, and L2 counts the merged requests once. */
 static void pattern_add(struct items *items, struct selftest *test, const struct pattern *pattern,
                         const char *where, size_t bytes, int repeat, bool in_dram)
 {
@@ -286,8 +282,8 @@ static void pattern_add(struct items *items, struct selftest *test, const struct
                  pattern->flops_per_element * total / sizeof(float));
 }
 
-/* Counts each item alone, and then all as ranges of one collection, as rows are counted. The last
- * item is a kernel without work: its counts belong to no item. */
+/* Counts each item alone, and then all in one collection, as rows are counted. The last item is a
+ * kernel without work, whose counts are printed. */
 static enum status check_bytes(struct selftest *test, size_t largest, struct error *error)
 {
     const int passes = 100, rounds = 2000;

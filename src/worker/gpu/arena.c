@@ -41,10 +41,9 @@ enum status memory_allocate(double bytes, const char *what, void **memory, struc
 
 /* ---- memory of rows ---- */
 
-static const double waste_most = 2.0;    /* size of a reused block over the rounded request */
-static const double idle_most = 1.0 / 8; /* share of the device's memory */
-/* share of the device's memory for libraries and timer */
-static const double left_for_others = 1.0 / 8;
+static const double waste_most = 2.0; /* largest ratio of a reused block to the rounded request */
+static const double idle_most = 1.0 / 8;       /* share of the device's memory */
+static const double left_for_others = 1.0 / 8; /* share of the device's memory for libraries */
 
 struct block {
     void *memory;
@@ -57,7 +56,7 @@ struct arena {
     struct gpu *gpu;
     struct block *blocks;
     int count;
-    double total; /* byte, memory of the device; 0 before the first allocation */
+    double total; /* byte, memory of the device; set by the first allocation */
 };
 
 struct arena *arena_open(struct gpu *gpu)
@@ -117,8 +116,8 @@ static struct block *idle_find(const struct arena *arena, double bytes)
     return best;
 }
 
-/* Allocates a new block. Frees idle blocks first if little memory would be left for libraries. If
- * the rounded size does not fit, trims and tries the exact size. */
+/* Frees idle blocks first if little memory would be left for libraries. If the rounded size does
+ * not fit, trims and tries the exact size. */
 static enum status memory_get(struct arena *arena, double bytes, const char *what,
                               struct block *block, struct error *error)
 {

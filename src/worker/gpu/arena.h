@@ -1,6 +1,6 @@
-/* Device memory of rows. Freed blocks are kept for later rows, so that a row no larger than earlier
- * ones needs no allocation by the driver: allocating and freeing take locks that all processes of
- * the node share, and freeing waits for the device.
+/* Device memory of rows. Freed blocks are kept for later rows, so that rows seldom need the driver:
+ * allocating and freeing take locks that all processes of the node share, and freeing waits for the
+ * device.
  *
  * Any tensor of a later row may reuse a block, except blocks of rows that wait for their counters.
  * A block is at most twice as large as the request. Idle blocks hold at most an eighth of the
@@ -9,8 +9,8 @@
 
 #include "base/status.h"
 
-/* Allocates memory of the current device, to be freed with vendor_free. `what` completes the
- * message "needs BYTES of device memory for WHAT, FREE are free". No bytes: NULL.
+/* Allocates device memory; the caller frees it with vendor_free. `what` completes the message
+ * "needs BYTES of device memory for WHAT, FREE are free". *memory is NULL for 0 bytes.
  * STATUS_UNSUPPORTED: not enough is free. */
 enum status memory_allocate(double bytes, const char *what, void **memory, struct error *error);
 
@@ -19,7 +19,7 @@ struct gpu;
 
 /* NULL: no memory. `gpu` must outlive the arena. */
 struct arena *arena_open(struct gpu *gpu);
-/* Frees the blocks, which must all be idle. Takes NULL. */
+/* Frees all blocks, which must be idle. Takes NULL. */
 void arena_close(struct arena *arena);
 
 /* As memory_allocate, but the caller frees with arena_free. The contents are undefined. */
@@ -31,8 +31,8 @@ void arena_free(struct arena *arena, void *memory);
 /* Returns all idle blocks to the driver. */
 void arena_trim(struct arena *arena);
 
-/* STATUS_UNSUPPORTED, worded as by memory_allocate, if `bytes` are not free. Trims if needed. */
+/* Returns the error of memory_allocate if `bytes` are not free, even after a trim. */
 enum status arena_check(struct arena *arena, double bytes, const char *what, struct error *error);
-/* Sets *bytes to the memory that would be free if blocks were as small as requested, and none were
- * idle. */
+/* Sets *bytes to the free memory. Idle blocks count as free, and so does what used blocks have
+ * beyond the requested size. */
 enum status arena_available(const struct arena *arena, double *bytes, struct error *error);

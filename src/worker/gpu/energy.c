@@ -2,8 +2,8 @@
  *
  * The counter advances in steps of up to 0.1 s. Power is the energy between two steps over the time
  * between them, on the host's clock: a GPU's own clock may run slow by some per cent. Frequent
- * readings make the time of a counter's step exact; a step during a long pause of the host is
- * skipped. Steps of the load are short, and several are in flight, so that the device stays busy
+ * readings make the time of a step exact; a step during a long pause of the host is skipped. The
+ * load is enqueued in short portions, several of them in flight, so that the device stays busy
  * while the host reads the counter.
  *
  * Without a counter, or if the steps stay uncertain for 3 s, the values are NaN with STATUS_OK. A
@@ -16,24 +16,23 @@
 #include "worker/gpu/graph.h"
 #include "worker/gpu/timing.h"
 
-/* Steps of the load in flight, each with an event: 64 ms of work. Reading the counter takes much
+/* Portions of the load in flight, each with an event: 64 ms of work. Reading the counter takes much
  * longer than usual while other processes read theirs. */
 enum { DEPTH = 8 };
 
-/* A load in flight. */
 struct run {
     struct gpu *gpu;
     const struct energy_load *load;
-    int launches;        /* launches in a step of the load */
-    double step_time;    /* s, expected */
-    long enqueued, done; /* numbers of steps; `done`: those that the host has seen done */
-    double done_time;    /* s, when the host saw the last step done; NaN: none yet */
+    int launches;        /* launches in a portion */
+    double portion_time; /* s, expected */
+    long enqueued, done; /* numbers of portions; `done`: the host has seen them done */
+    double done_time;    /* s, when the host saw the last portion done; NaN: none yet */
 };
 
-static enum status run_step(struct run *run, struct error *error)
+static enum status portion_run(struct run *run, struct error *error)
 {
     if (!run->load->launch) {
-        clock_sleep(run->step_time);
+        clock_sleep(run->portion_time);
         return STATUS_OK;
     }
     int event = (int)(run->enqueued % DEPTH);
@@ -50,20 +49,19 @@ static enum status run_step(struct run *run, struct error *error)
 
 /* A step of the counter. All NaN: the counter did not advance. */
 struct tick {
-    double time, error, energy; /* s; s, either way; J */
+    double time, error, energy; /* s, s (time +- error), J */
 };
 
-/* Finds the first step of the counter that comes at least `duration` s from now, and whose time is
- * known well. */
+/* Finds the first step of the counter that comes after `duration` s, and whose time is exact. */
 static enum status tick_wait(struct run *run, double duration, struct tick *tick,
                              struct error *error)
 {
     const double patience = 1.0; /* s */
     double begin = clock_monotonic(), now = begin, last = vendor_energy(run->gpu);
-    const double longest = 3.0 * run->step_time + 8e-3; /* s between two readings */
+    const double longest = 3.0 * run->portion_time + 8e-3; /* s between two readings */
     *tick = (struct tick){NAN, NAN, NAN};
     while (now < begin + duration + patience) {
-        TRY(run_step(run, error));
+        TRY(portion_run(run, error));
         double energy = vendor_energy(run->gpu);
         double gap = clock_monotonic() - now;
         now += gap;
@@ -79,13 +77,13 @@ static enum status tick_wait(struct run *run, double duration, struct tick *tick
 enum status energy_measure(struct gpu *gpu, const struct energy_load *load,
                            struct energy_means *means, struct error *error)
 {
-    const double step_time = 8e-3;   /* s; a reading takes up to 4 ms */
+    const double aim = 8e-3;         /* s, of a portion; a reading takes up to 4 ms */
     const double settling = 0.15;    /* s; the counter's power lags behind the load */
     const double uncertainty = 0.02; /* accepted, as a fraction of the power */
     const double longest = 3.0;      /* s */
-    const int launches = (int)fmax(ceil(step_time / load->time), 1.0);
-    const double step = (load->launch ? launches : 1) * load->time; /* s */
-    struct run run = {gpu, load, launches, step, 0, 0, NAN};
+    const int launches = (int)fmax(ceil(aim / load->time), 1.0);
+    const double portion = (load->launch ? launches : 1) * load->time; /* s */
+    struct run run = {gpu, load, launches, portion, 0, 0, NAN};
     struct tick first, last;
     double seconds;
     *means = (struct energy_means){NAN, NAN};
@@ -113,7 +111,7 @@ enum status energy_measure(struct gpu *gpu, const struct energy_load *load,
 
 static const double wait_time = 8e-3; /* s */
 
-/* Launches one thread that waits. */
+/* The blocking kernel is one thread that waits. */
 static enum status wait_launch(void *argument, struct error *error)
 {
     struct gpu *gpu = argument;
@@ -167,8 +165,7 @@ enum status energy_run(struct gpu *gpu, struct work *work, bool cold, struct res
     if (cold || work->ops->reset || isnan(vendor_energy(gpu)))
         return STATUS_OK;
     TRY(energy_rest(gpu, false, resting, error));
-    /* Work that cannot be captured in a graph may wait for the host; energy_time then shows the
-     * host's pace. */
+    /* If work cannot be captured and waits for the host, energy_time shows the host's pace. */
     (void)graph_of_work(gpu, work, count, &own.graph, &ignored);
     enum status status = energy_measure(gpu, &load, &means, error);
     vendor_graph_drop(own.graph);

@@ -3,13 +3,12 @@
 
 #include "worker/gpu/work.h"
 
-/* Power without work, W; NaN: not measured yet. */
+/* Power without work; NaN: not measured yet. */
 struct resting_power {
     double idle;     /* W, awake and without any kernel */
-    double constant; /* W, at a raised clock while one thread waits */
+    double constant; /* W, while one thread waits at a raised clock */
 };
 
-/* A load that is launched again and again. */
 struct energy_load {
     /* Enqueues one launch. NULL: the device stays idle. */
     enum status (*launch)(void *argument, struct error *error);
@@ -17,7 +16,7 @@ struct energy_load {
     double time; /* s, expected duration of a launch */
 };
 
-/* Means between two steps of the counter. NaN: uncertain by more than 2 %, or no counter. */
+/* Means between two steps of the energy counter. NaN: no counter, or uncertain by more than 2 %. */
 struct energy_means {
     double power; /* W */
     double time;  /* s, time of a launch */
@@ -27,11 +26,11 @@ struct energy_means {
 enum status energy_measure(struct gpu *gpu, const struct energy_load *load,
                            struct energy_means *means, struct error *error);
 
-/* Measures the members of *resting that are NaN: idle; with `constant`, also constant. */
+/* Measures resting->idle, and with `constant` also resting->constant, unless they are known. */
 enum status energy_rest(struct gpu *gpu, bool constant, struct resting_power *resting,
                         struct error *error);
 
-/* As device_ops.energy. Rows with a cold cache, or with a preparation between iterations, have no
- * energy: the counter would include the preparation. */
+/* As device_ops.energy. Values stay missing with a cold cache or a preparation of each iteration,
+ * which the counter would include. */
 enum status energy_run(struct gpu *gpu, struct work *work, bool cold, struct resting_power *resting,
                        struct record *record, struct error *error);

@@ -78,7 +78,7 @@ enum status graph_kernels(struct gpu *gpu, struct work *work, graph_kernel_visit
 
 struct replay {
     struct work base;
-    struct work_ops ops; /* optional functions only if the stream's work has them */
+    struct work_ops ops; /* optional functions are NULL if the stream's work has none */
     struct graph *graph;
 };
 
@@ -103,7 +103,7 @@ static enum status evaluation_enqueue(struct gpu *gpu, void *argument, struct er
     return e->work->ops->run(gpu, e->work, e->samples, error);
 }
 
-/* Waits, because a running graph must not be destroyed. */
+/* Waits before it destroys the graph. */
 static enum status replay_run(struct gpu *gpu, struct work *work, int64_t samples,
                               struct error *error)
 {

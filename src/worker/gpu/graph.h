@@ -8,24 +8,24 @@
 #include "worker/gpu/work.h"
 
 /* Captures what `enqueue` enqueues, ready for vendor_graph_launch. The caller drops *graph.
- * STATUS_UNSUPPORTED with the reason if the capture fails. */
+ * STATUS_UNSUPPORTED: the capture fails. */
 enum status graph_capture(struct gpu *gpu, gpu_enqueue *enqueue, void *argument,
                           struct graph **graph, struct error *error);
 /* Captures iterations of the work, as graph_capture. */
 enum status graph_of_work(struct gpu *gpu, struct work *work, int iterations, struct graph **graph,
                           struct error *error);
 
-/* Captures one iteration, does not run it, and calls visit() for each kernel, in no order.
- * STATUS_OK with *known false: the library cannot be captured, or the driver does not report the
+/* Captures one iteration, which does not run, and calls visit() for each kernel, in any order.
+ * *known becomes false if the library cannot be captured, or the driver does not report the
  * kernels. */
 enum status graph_kernels(struct gpu *gpu, struct work *work, graph_kernel_visit *visit,
                           void *argument, bool *known, struct error *error);
 
-/* Makes work that replays a graph: launch = graph. Each iteration is one launch of a graph of one
+/* Makes work that replays a graph (launch = graph). Each iteration launches a graph of one
  * iteration, with the algorithm that `stream` has chosen. Preparations (work_ops.reset, the flush)
- * are launched in the stream. Results for the comparison come from another graph, of work_ops.run.
+ * stay outside of the graph. Verification runs another graph, of work_ops.run.
  *
  * `stream` is the same work launched kernel by kernel. On success *work owns `stream`; after a
- * failure the caller still owns it. STATUS_UNSUPPORTED with the reason if the capture fails. */
+ * failure the caller still owns `stream`. STATUS_UNSUPPORTED: the capture fails. */
 enum status replay_create(struct gpu *gpu, struct work *stream, struct work **work,
                           struct error *error);

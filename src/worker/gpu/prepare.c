@@ -57,9 +57,8 @@ enum status work_create(struct gpu *gpu, const struct implementation *rows, cons
     return STATUS_OK;
 }
 
-/* Waiting rows must not change the workspaces of the next row's search, which may have a quarter of
- * the free memory, 4 GiB at most. The tensors count twice, because inputs are made in extra
- * memory. */
+/* The next row's search may use a quarter of the free memory for workspaces, at most 4 GiB. Waiting
+ * rows must leave it these 4 GiB. Tensors count twice, because rows own more than their tensors. */
 bool work_has_room(struct gpu *gpu, const struct config *config)
 {
     const double enough = 4.0 * 4.0 * (1 << 30), tensors = 2.0;

@@ -3,17 +3,16 @@
 
 #include "worker/gpu/tensor_work.h"
 
-/* An implementation of a workload. Several rows may have one name. */
+/* Implementations of a workload may share a name. */
 struct implementation {
     const char *workload, *name;
     const struct tensor_routine *routine;
     bool (*takes)(const struct config *config); /* NULL: all configurations */
 };
 
-/* As device_ops.prepare. `rows` end with a row without a name. The configuration is prepared by
- * the first row that takes it, among the rows with its workload and the requested name ("auto": any
- * name). If no row takes it, the last of these rows reports why. `devices` names the vendor's GPUs
- * in messages. */
+/* As device_ops.prepare. `rows` end with a row without a name. Among the rows with the workload and
+ * the requested name ("auto": any name), the first one that takes the configuration prepares it. If
+ * none takes it, the last of them reports why. `devices` names the vendor's GPUs in messages. */
 enum status work_create(struct gpu *gpu, const struct implementation *rows, const char *devices,
                         const struct config *config, uint64_t seed, struct work **work,
                         struct record *record, struct error *error);

@@ -30,7 +30,7 @@ struct roofs;
 struct roof_family {
     /* Returns the n-th row for this kind of roof on this device; NULL after the last. */
     const void *(*row)(struct roofs *roofs, int kind, int n);
-    int choices; /* variants of each row */
+    int choices; /* number of variants of each row */
     /* Describes a variant, with a first guess of elastic iterations, and allocates its memory. */
     enum status (*prepare)(struct roofs *roofs, int kind, const void *row, int choice,
                            struct variant *variant, struct error *error);
@@ -39,14 +39,15 @@ struct roof_family {
     /* Times one sample. NULL: a sample is one run between two events. */
     enum status (*time)(struct roofs *roofs, const struct variant *variant, double *seconds,
                         struct error *error);
-    /* For the read roof of a cache: finds the largest set that is read at nearly the same rate,
-     * byte. Leaves *bytes NaN for other kinds. NULL: the family has no such roof. */
+    /* For the read roof of a cache: sets *bytes to the largest set that is read at nearly the best
+     * rate. Other kinds leave *bytes NaN. NULL: the family has no such roof. */
     enum status (*reach)(struct roofs *roofs, int kind, double *bytes, struct error *error);
     /* Frees everything that the family owns; may be called again. NULL: nothing. */
     void (*close)(struct roofs *roofs);
     bool counted; /* whether counters can prove the work; they do not see copy engines */
 };
-/* Device memory full of random numbers, which grows on demand. */
+
+/* A buffer of random numbers in device memory. It grows on demand. */
 struct roofs_buffer {
     void *data;
     size_t bytes;
@@ -65,19 +66,16 @@ struct winner {
     double flops_ratio, bytes_ratio[LEVEL_COUNT]; /* as in struct roof */
 };
 
-/* Shared by the families. Owns everything but the GPU. Pointers are NULL until a family needs
- * them. */
+/* Owns everything but the GPU. Pointers are NULL until a family needs them. */
 struct roofs {
     struct gpu *gpu;
     struct winner winners[ROOF_KINDS];
-    /* s since the epoch. After a load the device rests until then before it measures what depends
-     * on its clock. */
-    double rests_until;
-    double busy_until; /* s since the epoch, end of the last samples */
-    /* Row and code of the variant that ran last; its code is loaded. */
+    double rests_until; /* s since the epoch; before, the last load still lowers the clock */
+    double busy_until;  /* s since the epoch, end of the last samples */
+    /* The variant that ran last, whose code is loaded. */
     const void *warm_row;
     int warm_code;
-    struct roofs_buffer operands; /* read only */
+    struct roofs_buffer operands; /* kernels only read them */
     struct roofs_buffer results;
     void *arrays[3]; /* roofs_memory.c: array_bytes each */
     size_t array_bytes;
@@ -91,7 +89,6 @@ struct roofs {
 extern const struct roof_family roofs_memory, roofs_onchip, roofs_vector, roofs_tensor;
 extern const struct roof_family roofs_library, roofs_transfer, roofs_launch, roofs_chase;
 
-/* Returns the work of one run: bytes, FLOPs, or launches. */
 double run_work(const struct variant *variant);
 /* Runs once and waits. *seconds: time of the run. */
 enum status run_time(struct roofs *roofs, const struct winner *winner, double *seconds,

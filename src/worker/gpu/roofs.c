@@ -3,7 +3,8 @@
  * Tuning runs every variant of a kind two or three times, 0.1 s for all variants together, and
  * keeps the fastest. The proof then counts a part of one run of each winner, all winners in one
  * collection of the profiler. A measurement takes samples for ROOF_WINDOW after a short warm-up
- * (the burst), and on request what the device sustains once its clock has settled, and the energy.
+ * (the burst). On request it then measures the rate after the clock has settled (sustained), and
+ * the energy.
  *
  * A variant that fails is skipped; if all variants of a kind fail, measuring the kind returns the
  * first reason. Without counters the roofs stay unproven, with a line on stderr. A lost device ends
@@ -32,14 +33,13 @@ static const struct roof_family *const families[] = {
 enum { FAMILIES = sizeof families / sizeof *families };
 
 enum {
-    TRIAL_RUNS = 2, /* runs of each variant */
+    TRIAL_RUNS = 2,
     SAMPLES_LEAST = 5,
     SAMPLES_MAX = 64 /* each sample needs two events */
 };
 #define SAMPLE_TIME (ROOF_WINDOW / 5) /* s, time of a sample of an elastic variant */
 
-/* Returns the theoretical value; NaN: vendors state none. For L2 they state the read bandwidth
- * only. */
+/* Returns the theoretical value; NaN: vendors state none. For L2 they state that of reads only. */
 static double theory_of(const struct theory *theory, int kind)
 {
     const struct roof_kind *info = &roof_kinds[kind];
@@ -101,18 +101,9 @@ enum status run_time(struct roofs *roofs, const struct winner *winner, double *s
 
 /* ---- the fastest variant ---- */
 
-/* Returns the duration of a trial run, s. All trials of a kind share 0.1 s, so runs are
- * short if a kind has many variants. In a very short run the start and the end of the blocks would
- * outweigh the variant's rate. */
-static double trial_time(int variants)
-{
-    const double all = 0.1, least = 1e-3; /* s */
-    return fmin(fmax(all / (TRIAL_RUNS * variants), least), SAMPLE_TIME);
-}
-
-/* Measures work per second, the best of TRIAL_RUNS. A variant that cannot win runs once. A first
- * run that must load the variant's code, with cold caches, does not count. Elastic iterations grow
- * until a run takes about `aim` s. */
+/* *rate: work per second, the best of TRIAL_RUNS; a variant that cannot win runs once. A first run
+ * that loads the variant's code does not count. Elastic iterations grow until a run takes about
+ * `aim` s. */
 static enum status trial_rate(struct roofs *roofs, struct winner *tried, double aim, double best,
                               double *rate, struct error *error)
 {
@@ -168,11 +159,13 @@ static enum status winner_try(struct roofs *roofs, int kind, int number, double 
     return STATUS_OK;
 }
 
-/* Finds the fastest variant of a kind. Returns STATUS_OK or STATUS_DEVICE. */
+/* Finds the fastest variant of a kind. All trials of the kind share 0.1 s, but a shorter run than 1
+ * ms would mostly show the start and the end of its blocks. Returns STATUS_OK or STATUS_DEVICE. */
 static enum status kind_tune(struct roofs *roofs, int kind, struct error *error)
 {
     struct winner *winner = &roofs->winners[kind];
     struct variant *variant = &winner->variant;
+    const double all = 0.1, least = 1e-3; /* s */
     const struct roof_family *family = NULL;
     int variants = 0;
     for (int i = 0; i < FAMILIES; ++i)
@@ -185,8 +178,9 @@ static enum status kind_tune(struct roofs *roofs, int kind, struct error *error)
     *winner = (struct winner){.family = family, .flops_ratio = NAN};
     for (int level = 0; level < LEVEL_COUNT; ++level)
         winner->bytes_ratio[level] = NAN;
+    const double aim = fmin(fmax(all / (TRIAL_RUNS * variants), least), SAMPLE_TIME);
     for (int i = 0; i < variants; ++i)
-        TRY(winner_try(roofs, kind, i, trial_time(variants), winner, error));
+        TRY(winner_try(roofs, kind, i, aim, winner, error));
     if (winner->rate > 0) {
         winner->refusal = STATUS_OK;
         if (variant->elastic)
@@ -198,7 +192,6 @@ static enum status kind_tune(struct roofs *roofs, int kind, struct error *error)
 
 /* ---- proof ---- */
 
-/* One run of a winner, as the argument of a callback. */
 struct running {
     struct roofs *roofs;
     struct winner *winner;
@@ -217,7 +210,7 @@ static enum status proof_run(void *argument, struct error *error)
     return vendor_synchronize(((const struct running *)argument)->roofs->gpu, error);
 }
 
-/* Runs one iteration, which leaves the caches as each later iteration finds them. */
+/* The caches then have the content that each later iteration finds. */
 static enum status proof_prepare(void *argument, struct error *error)
 {
     struct running first = *(const struct running *)argument;
@@ -247,11 +240,10 @@ static void proof_keep(int kind, const struct running *proof, const double value
     }
 }
 
-/* Counts a quarter of a sample of each winner, as ranges of one collection: attaching the profiler
- * takes longer than the counting, and longer still while other devices of the node attach theirs
- * (docs/measurements.md, "Cost of attaching CUPTI"). Cache contents do not matter: each range makes
- * many passes over a cache, or one pass over far more than the cache. If the collection fails, all
- * roofs stay unproven. */
+/* Counts a quarter of a sample of each winner, all in one collection: attaching the profiler takes
+ * longer than counting (docs/measurements.md, "Cost of attaching CUPTI"). Cache contents do not
+ * matter: each range makes many passes over a cache, or one pass over far more than the cache. If
+ * the collection fails, all roofs stay unproven. */
 enum status roofs_prove(struct roofs *roofs, struct profiler *profiler, struct error *error)
 {
     const int64_t part = 4;
@@ -291,16 +283,6 @@ enum status roofs_prove(struct roofs *roofs, struct profiler *profiler, struct e
 
 /* ---- tune ---- */
 
-static enum status tune(struct roofs *roofs, const struct roof_request *request,
-                        struct error *error)
-{
-    TRY(vendor_reserve(roofs->gpu, 2 * SAMPLES_MAX, false, error));
-    for (int kind = 0; kind < ROOF_KINDS; ++kind)
-        if (roof_requested(request, kind))
-            TRY(kind_tune(roofs, kind, error));
-    return STATUS_OK;
-}
-
 enum status roofs_tune(struct roofs **roofs, struct gpu *gpu, const struct roof_request *request,
                        bool found[ROOF_KINDS], struct error *error)
 {
@@ -309,7 +291,10 @@ enum status roofs_tune(struct roofs **roofs, struct gpu *gpu, const struct roof_
     if (!result)
         return error_set(error, STATUS_SYSTEM, "no memory");
     result->gpu = gpu;
-    enum status status = tune(result, request, error);
+    enum status status = vendor_reserve(gpu, 2 * SAMPLES_MAX, false, error);
+    for (int kind = 0; kind < ROOF_KINDS && status == STATUS_OK; ++kind)
+        if (roof_requested(request, kind))
+            status = kind_tune(result, kind, error);
     if (status) {
         roofs_close(result);
         return status;
@@ -338,7 +323,6 @@ static const double settling = 0.005; /* s; a load of this time raises an idle d
 
 /* ---- the burst ---- */
 
-/* Runs once. *each: s that the run keeps the host busy. */
 static enum status warm_run(struct roofs *roofs, const struct winner *winner, double *each,
                             struct error *error)
 {
@@ -348,16 +332,16 @@ static enum status warm_run(struct roofs *roofs, const struct winner *winner, do
     return STATUS_OK;
 }
 
-/* A load of the tensor units leaves a low clock for a while. Other bursts of the tensor units, and
- * times that depend on the clock, wait until the clock has recovered. */
+/* A load of the tensor units leaves a low clock for a while. The next burst of the tensor units,
+ * and measurements of times, wait until the clock has recovered. */
 static bool is_tensor(int kind)
 {
     return roof_kinds[kind].measure == ROOF_COMPUTE && roof_kinds[kind].unit == UNIT_TENSOR;
 }
 
-/* Runs the winner until the clock has settled, or until the common `start` (s since the epoch; 0:
- * none). Compute roofs measure a burst: the device idles until shortly before a common start,
- * because a longer load would lower the clock. *each: s that one run keeps the host busy. */
+/* Runs the winner until the clock has risen, or until the common `start` (s since the epoch; 0:
+ * none). For compute roofs the device idles until shortly before a common start, because a longer
+ * load would lower the clock. *each: s that one run keeps the host busy. */
 static enum status warm_up(struct roofs *roofs, const struct winner *winner, int kind, double start,
                            double *each, struct error *error)
 {
@@ -366,8 +350,8 @@ static enum status warm_up(struct roofs *roofs, const struct winner *winner, int
     const bool rests = is_tensor(kind) || roof_kinds[kind].measure == ROOF_TIME;
     while (rests && !together && clock_epoch() + settling < roofs->rests_until)
         ;
-    /* A device busy until now has reached its clock. Bursts of the tensor units all begin after
-     * the same warm-up. */
+    /* A device that was busy until now has its clock already. All bursts of the tensor units begin
+     * after a warm-up of the same length. */
     const bool warm = clock_epoch() - roofs->busy_until < pause && !is_tensor(kind);
     const double end = together ? start - margin : clock_epoch() + (warm ? 0.0 : settling);
     TRY(warm_run(roofs, winner, each, error));
@@ -378,8 +362,7 @@ static enum status warm_up(struct roofs *roofs, const struct winner *winner, int
     return STATUS_OK;
 }
 
-/* Takes `count` samples. Runs are all enqueued at once, so that the device never waits for the
- * host. */
+/* All runs are enqueued at once, so that the device never waits for the host. */
 static enum status samples_take(struct roofs *roofs, const struct winner *winner, int count,
                                 double *seconds, struct roof *roof, struct error *error)
 {
@@ -432,18 +415,18 @@ static enum status samples_burst(struct roofs *roofs, struct winner *winner, int
 /* ---- sustained ---- */
 
 static const double window_time = 0.1; /* s */
-/* The driver keeps the power limit on the average of about a second: a load may draw some per cent
+/* The driver keeps the mean power of about a second below the limit: a load may draw some per cent
  * more than the limit, and then less for some tenths of a second. */
 enum { WINDOWS_LEAST = 3, WINDOWS_STILL = 5, WINDOWS_OF_AVERAGE = 10, WINDOWS_MOST = 20 };
 
 struct window {
     double begin;         /* s since the epoch */
     double seconds, work; /* s on the device; bytes or FLOPs */
-    double clock;         /* s-1, of the multiprocessors */
+    double clock;         /* s-1 */
     double power;         /* W; NaN: unknown */
 };
 
-/* Enqueues runs back to back between two events. each: s of a run, estimated. */
+/* each: s of a run, estimated. */
 static enum status window_run(struct roofs *roofs, const struct winner *winner, double each,
                               struct window *window, struct error *error)
 {
@@ -483,14 +466,14 @@ static struct view view_of(const struct window *windows, int count)
     return (struct view){work / seconds, cycles / seconds, sensed > 0.0 ? joules / sensed : NAN};
 }
 
-/* Fractions of the power limit: a mean power between the two means that the limit holds the device
+/* Fractions of the power limit. A mean power between them shows that the limit holds the device
  * back. */
 static const double under = 0.98, over = 1.002;
 static const double same = 0.01; /* relative; clocks change in steps of 15 MHz, about 1 % */
 
-/* Whether nothing limits the device: the last windows have the burst's clock, and draw no more
- * power than allowed. The burst counts as the window before the first one. While the power is
- * unknown, the device gets another window. */
+/* Returns whether nothing limits the device: the last two windows have the burst's clock, and draw
+ * no more power than allowed. The burst counts as the window before the first one. While the power
+ * is unknown, the device gets another window. */
 static bool is_free(const struct roofs *roofs, const struct winner *winner,
                     const struct window *last, int count)
 {
@@ -502,7 +485,7 @@ static bool is_free(const struct roofs *roofs, const struct winner *winner,
     return isnan(power) ? count >= WINDOWS_LEAST : !(power > over * vendor_power_limit(roofs->gpu));
 }
 
-/* Whether the clock is constant while the power is below its limit. */
+/* Returns whether the clock is constant, and the power does not exceed its limit. */
 static bool is_still(const struct roofs *roofs, const struct window *windows, int count)
 {
     double lowest = windows[0].clock, highest = lowest;
@@ -514,9 +497,9 @@ static bool is_still(const struct roofs *roofs, const struct window *windows, in
            !(view_of(windows, count).power > over * vendor_power_limit(roofs->gpu));
 }
 
-/* Returns the largest number of windows, up to the last one, whose mean power is at the limit; 0:
- * there is none. The first window does not count: the clock falls during it. One window is enough:
- * while the power is at its limit, the device has the clock at which it will settle. */
+/* Returns the largest number of last windows whose mean power is at the limit; 0: none. The first
+ * window does not count, because the clock falls during it. One window is enough: while the power
+ * is at its limit, the device has the clock at which it will settle. */
 static int limited_windows(const struct roofs *roofs, const struct window *last, int count)
 {
     const double limit = vendor_power_limit(roofs->gpu);
@@ -528,8 +511,7 @@ static int limited_windows(const struct roofs *roofs, const struct window *last,
     return 0;
 }
 
-/* Returns how many windows, up to the last one, give the sustained value; 0: the device has not
- * settled yet. */
+/* Returns how many of the last windows give the sustained value; 0: the device has not settled. */
 static int windows_settled(const struct roofs *roofs, const struct winner *winner,
                            const struct window *windows, int count)
 {
@@ -544,9 +526,8 @@ static int windows_settled(const struct roofs *roofs, const struct winner *winne
     return still ? WINDOWS_STILL : 0;
 }
 
-/* Runs windows for at most 2 s, until the device has settled: nothing limits it, its mean power is
- * at the limit, or its clock was constant for 0.5 s. Sets the sustained_ members of *roof,
- * settling_time and settled. Only for families without `time`. */
+/* Runs windows until the device has settled (nothing limits it, its mean power is at the limit, or
+ * its clock was constant for 0.5 s), for at most 2 s. Only for families without `time`. */
 static enum status samples_sustain(struct roofs *roofs, const struct winner *winner,
                                    struct roof *roof, struct error *error)
 {
@@ -574,13 +555,12 @@ static enum status samples_sustain(struct roofs *roofs, const struct winner *win
 
 /* ---- energy ---- */
 
-/* Sets the energy of the work beyond the constant power. Without an energy counter all members stay
- * missing. */
+/* roof->energy excludes the constant power. Without an energy counter it stays missing. */
 static enum status samples_energy(struct roofs *roofs, struct winner *winner,
                                   struct resting_power *resting, struct roof *roof,
                                   struct error *error)
 {
-    const double cooling = 0.1, work = run_work(&winner->variant); /* s */
+    const double cooling = 0.1 /* s */, work = run_work(&winner->variant);
     struct running own = {roofs, winner, winner->variant};
     const struct energy_load load = {running_enqueue, &own, work / winner->rate};
     struct energy_means means;

@@ -1,5 +1,4 @@
-/* The roofs of the open GPU: finds the fastest variant of each kind, proves it by the counters, and
- * measures it. */
+/* The roofs of the open GPU: their fastest variants, proofs and measurements. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,7 +16,7 @@ struct roofs; /* the tuned roofs, with their memory */
 enum status roofs_tune(struct roofs **roofs, struct gpu *gpu, const struct roof_request *request,
                        bool found[ROOF_KINDS], struct error *error);
 
-/* Proves the tuned variants. `profiler` has readable counters. */
+/* Proves the tuned variants by the counters, which must be readable. */
 enum status roofs_prove(struct roofs *roofs, struct profiler *profiler, struct error *error);
 
 /* As device_ops.measure_roof and keep_busy. `roofs` may be NULL: nothing was tuned. *resting: see

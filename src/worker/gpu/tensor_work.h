@@ -1,5 +1,5 @@
-/* Work whose tensors are plain arrays in the canonical layout. This file allocates, fills and frees
- * them. The structs of such workloads begin with struct tensor_work. */
+/* Work whose tensors are plain arrays in the canonical layout, which this file allocates, fills and
+ * frees. The structs of such workloads begin with struct tensor_work. */
 #pragma once
 
 #include "worker/gpu/work.h"
@@ -13,21 +13,20 @@ struct tensor_work {
     void *intermediate; /* data that one kernel leaves to the next; NULL: none */
     size_t result_bytes[TENSOR_COUNT], intermediate_bytes;
     enum precision stored[TENSOR_COUNT];
-    uint64_t seed; /* seed of the inputs */
+    uint64_t seed; /* of the inputs */
 };
 
 /* One implementation of a workload. */
 struct tensor_routine {
-    size_t bytes; /* size of the implementation's struct, which is zero at first */
-    /* Name of the algorithm, which needs no workspace; NULL: `open` describes the algorithm. */
-    const char *algorithm;
+    size_t bytes;          /* size of the implementation's struct, which is zero at first */
+    const char *algorithm; /* without a workspace; NULL: `open` describes the algorithm */
     enum unit unit;
-    /* Sets the shape in the struct, and intermediate_bytes if there is intermediate data. *tensors:
-     * the workload's tensors, which this function may change. */
+    /* Sets the shape, and intermediate_bytes if there is intermediate data. May change *tensors,
+     * the workload's tensors. */
     void (*shape)(const struct config *config, struct work *work, struct tensors *tensors);
     /* Refuses configurations before anything is allocated. NULL: accepts all configurations. */
     enum status (*check)(const struct gpu *gpu, const struct config *config, struct error *error);
-    /* Prepares everything but the tensors. NULL: nothing. */
+    /* Prepares all but the tensors. NULL: nothing. */
     enum status (*open)(struct gpu *gpu, const struct config *config, struct work *work,
                         struct record *record, struct error *error);
     enum status (*iterate)(struct gpu *gpu, struct work *work, struct error *error);
@@ -40,7 +39,7 @@ enum status tensor_work_prepare(const struct tensor_routine *routine, struct gpu
                                 const struct config *config, uint64_t seed, struct work **work,
                                 struct record *record, struct error *error);
 
-/* Defines NAME_shape, which sets `shape`, a struct NAME, in a struct NAME_work. */
+/* Defines NAME_shape, which sets the member `shape` (struct NAME) of a struct NAME_work. */
 #define TENSOR_SHAPE(name)                                                                         \
     static void name##_shape(const struct config *config, struct work *work,                       \
                              struct tensors *tensors)                                              \

@@ -23,17 +23,16 @@ struct gpu;      /* an open GPU; the vendor defines it */
 struct graph;    /* a captured graph; the vendor defines it */
 struct profiler; /* a counter of FLOPs and bytes; the vendor defines it */
 
-/* Enqueues something on the stream. */
 typedef enum status gpu_enqueue(struct gpu *gpu, void *argument, struct error *error);
 
 /* Properties of an idle device. */
 struct calibration {
-    double overhead;   /* s that a pair of events adds to the time between them */
+    double overhead;   /* s, which a pair of events adds to the time between them */
     double clock_free; /* s-1, clock of the multiprocessors */
 };
 
-/* Means over the multiprocessors' own clocks in a span. Both are zero if
- * no multiprocessor was read at both ends. */
+/* Length of a span by the multiprocessors' own clocks, mean over the multiprocessors. All zero: no
+ * multiprocessor was read at both ends. */
 struct clock_span {
     double cycles, seconds;
 };
@@ -56,15 +55,14 @@ typedef void graph_kernel_visit(const struct graph_kernel *kernel, void *argumen
 /* STATUS_UNSUPPORTED: not enough memory. Callers use arena.h. */
 enum status vendor_allocate(double bytes, void **memory, struct error *error);
 void vendor_free(void *memory); /* takes NULL */
-/* byte */
-enum status vendor_available(double *available, double *total, struct error *error);
+enum status vendor_available(double *available_bytes, double *total_bytes, struct error *error);
 struct arena *vendor_arena(const struct gpu *gpu); /* memory of rows */
 
 /* Enqueues a kernel that sets the first `count` elements of `precision` to the values of
  * fill.h. */
 enum status vendor_fill(struct gpu *gpu, enum precision precision, void *data, int64_t count,
                         struct fill fill, struct error *error);
-/* Enqueues setting every byte to `value`. */
+/* Enqueues a fill of every byte. */
 enum status vendor_set(struct gpu *gpu, void *data, int value, size_t bytes, struct error *error);
 
 /* Reads values[i] = data[offsets[i]] to the host and waits. `offsets` and `values` are host
@@ -99,7 +97,7 @@ enum status vendor_block(struct gpu *gpu, double limit, struct error *error);
 void vendor_unblock(struct gpu *gpu); /* ends all blocking kernels, if there are any */
 
 enum status vendor_launch_empty(struct gpu *gpu, struct error *error); /* a kernel without work */
-/* Enqueues one thread that waits. */
+/* Enqueues a kernel of one thread that waits. */
 enum status vendor_delay(struct gpu *gpu, double seconds, struct error *error);
 
 /* Enqueues a kernel that evicts everything else from the last-level cache, and leaves no line
@@ -119,10 +117,9 @@ enum status vendor_capture_begin(struct gpu *gpu, struct error *error);
 /* Ends a capture, whatever happened in it, and clears its errors. STATUS_UNSUPPORTED with the
  * reason if nothing was captured. */
 enum status vendor_capture_end(struct gpu *gpu, struct graph **graph, struct error *error);
-/* Calls visit() for each kernel, in no order, before graph_ready. Returns false if some kernel
- * is unknown. */
+/* Calls visit() for each kernel, in any order. Must come before vendor_graph_ready. Returns false
+ * if a kernel is unknown. */
 bool vendor_graph_kernels(const struct graph *graph, graph_kernel_visit *visit, void *argument);
-/* Makes the graph executable. */
 enum status vendor_graph_ready(struct graph *graph, struct error *error);
 enum status vendor_graph_launch(struct gpu *gpu, const struct graph *graph, struct error *error);
 void vendor_graph_drop(struct graph *graph); /* not allowed while the graph runs; takes NULL */
@@ -145,10 +142,10 @@ double vendor_power_limit(const struct gpu *gpu); /* W; NaN: unknown */
 
 /* ---- counters ---- */
 
-/* Counts pieces of work in one collection: values[i] belongs to works[i]; with `launches` to
- * the launches of the works, for `room` of them at most. `tensors` is a set of tensor
- * quantities, see quantity_tensor(). *outcome (enum counted) says why nothing was counted. The
- * status is STATUS_OK, STATUS_DEVICE, or that of a failed work. */
+/* Counts pieces of work in one collection: values[i] belongs to works[i]. With `launches`, the
+ * numbers of launches of the works, each launch has values instead; `room` is the largest number of
+ * values. `tensors` is a set of tensor quantities, see quantity_tensor(). *outcome (enum counted)
+ * says why nothing was counted. The status is STATUS_OK, STATUS_DEVICE, or that of failed work. */
 enum status vendor_count(struct profiler *profiler, unsigned tensors,
                          const struct profiled_work *works, size_t count, const size_t *launches,
                          size_t room, double (*values)[QUANTITY_COUNT], struct outcome *outcome,

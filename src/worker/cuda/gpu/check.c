@@ -2,8 +2,7 @@
 
 #include <string.h>
 
-/* After a sticky error the context is lost: every call reports the error, even once it has been
- * cleared. */
+/* A sticky error means that the context is lost: cudaGetLastError does not clear the error. */
 bool cuda_is_lost(void)
 {
     cudaGetLastError();

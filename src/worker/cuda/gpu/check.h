@@ -18,8 +18,8 @@ bool cuda_is_lost(void);
 int cuda_call_length(const char *call);
 
 /* Returns a function of the CUDA driver, which the worker does not link; NULL: the driver lacks it.
- * introduced: 1000 x major + 10 x minor version of CUDA. */
+ * introduced: the CUDA version that introduced the function, 1000 x major + 10 x minor. */
 void *cuda_driver_function(const char *symbol, unsigned introduced);
 
-/* For functions that return enum status and have a `struct error *error`. */
+/* For use in functions that return enum status and have a `struct error *error`. */
 #define CUDA(call) cuda_check((call), #call, error)

@@ -119,11 +119,6 @@ enum status gpu_list(int *count, struct visible_gpu gpus[VISIBLE_MAX], struct er
     return STATUS_OK;
 }
 
-static enum status attribute(int index, enum cudaDeviceAttr name, int *value, struct error *error)
-{
-    return CUDA(cudaDeviceGetAttribute(value, name, index));
-}
-
 static int limit(int device, int number)
 {
     int value = 0;
@@ -138,9 +133,9 @@ static enum status gpu_describe(int index, struct gpu *gpu, struct device *devic
     int runtime, clock, memory_clock, bus_bits;
     TRY(CUDA(cudaGetDeviceProperties(&properties, index)));
     TRY(CUDA(cudaRuntimeGetVersion(&runtime)));
-    TRY(attribute(index, cudaDevAttrClockRate, &clock, error));
-    TRY(attribute(index, cudaDevAttrMemoryClockRate, &memory_clock, error));
-    TRY(attribute(index, cudaDevAttrGlobalMemoryBusWidth, &bus_bits, error));
+    TRY(CUDA(cudaDeviceGetAttribute(&clock, cudaDevAttrClockRate, index)));
+    TRY(CUDA(cudaDeviceGetAttribute(&memory_clock, cudaDevAttrMemoryClockRate, index)));
+    TRY(CUDA(cudaDeviceGetAttribute(&bus_bits, cudaDevAttrGlobalMemoryBusWidth, index)));
     gpu->index = index;
     gpu->capability = properties.major * 10 + properties.minor;
     gpu->multiprocessors = properties.multiProcessorCount;

@@ -20,7 +20,7 @@ struct timer;
 struct gpu {
     int index; /* CUDA's number of the GPU in this process */
     cudaStream_t stream;
-    int capability; /* compute capability x 10: 90 */
+    int capability; /* compute capability x 10; 90 is 9.0 */
     const struct chip *chip;
     int multiprocessors;
     size_t l2_bytes;
@@ -35,12 +35,12 @@ struct gpu {
     cublasLtHandle_t cublas;  /* NULL: not open */
 };
 
-/* The part of the table of worker/gpu/vendor.h that needs memory: events, the blocking kernel, the
- * flush, clocks. NULL: no memory. */
+/* Data of those functions of worker/gpu/vendor.h that need memory: events, the blocking kernel, the
+ * flush, clocks. timer_open returns NULL without memory. */
 struct timer *timer_open(void);
 void timer_close(struct timer *timer); /* takes NULL */
 
-/* STATUS_UNSUPPORTED if `what` needs a higher compute capability than this GPU's: 89 is 8.9. */
+/* STATUS_UNSUPPORTED if `what` needs more than the GPU's compute capability; least: 89 is 8.9. */
 enum status capability_check(const struct gpu *gpu, int least, const char *what,
                              struct error *error);
 
@@ -57,11 +57,10 @@ enum status cublas_check(cublasStatus_t code, const char *call, struct error *er
 
 extern const char *const cudnn_math_name[]; /* by cudnnMathType_t */
 
-/* Counts the GPUs that CUDA shows to this process. STATUS_DEVICE with the reason if there is none.
- */
+/* Counts the GPUs that CUDA shows to this process. STATUS_DEVICE: there is none. */
 enum status gpu_count(int *count, struct error *error);
 
-/* Lists them through NVML, or without it through CUDA. */
+/* Lists these GPUs by NVML, which does not start CUDA, or else by CUDA. */
 enum status gpu_list(int *count, struct visible_gpu gpus[VISIBLE_MAX], struct error *error);
 
 /* Makes GPU `index` the current one, opens it, and describes it in *device (all but roofs, counters

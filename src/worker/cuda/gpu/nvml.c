@@ -1,9 +1,9 @@
 /* NVML, loaded at run time.
  *
- * The table below declares the part of NVML's stable interface that is used here: nvml.h is a
- * package of its own that often is not installed, and the library comes with the driver. If the
- * driver lacks a function, calling it fails as if the GPU did not support it. Without the library,
- * or if NVML does not know the GPU, nvml_open returns NULL and all values stay missing. */
+ * The table below declares the part of NVML's stable interface that is used here: the library comes
+ * with the driver, but nvml.h comes with a package that often is not installed. If the driver lacks
+ * a function, calling it fails as if the GPU did not support it. Without the library, or if NVML
+ * does not know the GPU, nvml_open returns NULL and all values stay missing. */
 #include "worker/cuda/gpu/nvml.h"
 
 #include <dlfcn.h>
@@ -113,7 +113,7 @@ struct nvml_event { /* nvmlEventData_t */
     F(events_wait, "nvmlEventSetWait_v2", nvml_events events, struct nvml_event *event, unsigned ms)
 /* clang-format on */
 
-/* NVML's functions that return one unsigned number. */
+/* NVML's functions for one unsigned number. */
 static const struct {
     const char *name;
     enum health health;
@@ -138,16 +138,15 @@ static const char *const names[] = {FUNCTIONS(NAME)};
 enum { NAMES = sizeof names / sizeof *names };
 
 struct nvml {
-    /* first members, in the order of `names`; NULL: the driver lacks the function */
-    FUNCTIONS(MEMBER)
+    FUNCTIONS(MEMBER) /* first, in the order of `names`; NULL: the driver lacks the function */
     int (*numbers[NUMBERS])(nvml_device device, unsigned *value);
     void *library;
     nvml_device device;
     nvml_events events;       /* NULL: the driver does not report XIDs */
-    double xids[2], xid_last; /* numbers of XIDs so far: caused by the device, by programs */
+    double xids[2], xid_last; /* [1]: number of XIDs that programs caused; [0]: of all others */
 };
 
-/* Calls a function of the device; -1 if the driver lacks the function. */
+/* Calls a function of the device; -1: the driver lacks it. */
 #define CALL(function, ...) (nvml->function ? nvml->function(nvml->device, __VA_ARGS__) : -1)
 
 static const double celsius_zero = 273.15;
@@ -192,7 +191,7 @@ void nvml_close(struct nvml *nvml)
 }
 
 /* Lists the GPUs that this process may use, in the order of their addresses, which is CUDA's order
- * if all are of one model. Returns 0 if they are not, or if one has MIG. */
+ * if all have one model. Returns 0 if there are several models, or a GPU with MIG. */
 static int list_all(const struct nvml *nvml, struct visible_gpu gpus[VISIBLE_MAX])
 {
     unsigned all, mig, pending, model = 0;
@@ -256,7 +255,6 @@ int nvml_list(const struct nvml *nvml, const char *visible, struct visible_gpu g
     return chosen;
 }
 
-/* Reads the values of `numbers`. */
 static void numbers_read(const struct nvml *nvml, double *health)
 {
     unsigned value;
@@ -288,7 +286,7 @@ void nvml_describe(struct nvml *nvml, struct device *device)
         snprintf(device->system + strlen(device->system), 48, "InfoROM %s, ", text);
 }
 
-/* Values that one call returns together are neighbours in enum health, in the order of NVML. */
+/* enum health keeps the order of values that one call of NVML returns together. */
 static void memory_health(const struct nvml *nvml, double *health)
 {
     struct nvml_field temperature = {.id = MEMORY_TEMPERATURE};
@@ -328,11 +326,10 @@ static void link_health(const struct nvml *nvml, double *health)
     }
 }
 
-/* Each XID is reported once, so the counts are kept. */
+/* NVML reports each XID once, so nvml->xids keeps the counts. */
 static void xid_health(struct nvml *nvml, double *health)
 {
-    /* XIDs that a program causes; NVIDIA's device plugin for Kubernetes takes a GPU out of
-     * service after any other XID. */
+    /* NVIDIA's device plugin for Kubernetes takes a GPU out of service after any other XID. */
     static const unsigned of_programs[] = {13, 31, 43, 45, 68, 109};
     struct nvml_event event;
     if (!nvml->events)
@@ -418,7 +415,7 @@ double nvml_energy(struct nvml *nvml)
     return nvml && CALL(energy, &millijoule) == 0 ? 1e-3 * (double)millijoule : NAN;
 }
 
-enum { LISTED = 64 }; /* processes, and samples of their work */
+enum { LISTED = 64 }; /* most processes, and most samples of their work */
 
 /* Returns the number of processes and lists the first LISTED; -1: unknown. */
 static int processes_list(const struct nvml *nvml, struct nvml_process processes[LISTED])
@@ -462,8 +459,8 @@ static void name_read(unsigned pid, char name[32])
         fclose(file);
 }
 
-/* Workers of other ranks keep a context on this GPU after the roofs of transfers. These workers
- * are listed only if they are busy. */
+/* Lists workers of other ranks only if they are busy: after the roofs of transfers they keep a
+ * context on this GPU. */
 void nvml_others(struct nvml *nvml, char *text, size_t size)
 {
     struct nvml_process processes[LISTED];

@@ -11,7 +11,7 @@
 
 struct nvml; /* all functions take NULL: NVML is not available */
 
-/* NULL pci_id: no GPU, for nvml_list. */
+/* Opens the GPU with this address; NULL pci_id: no GPU, which is enough for nvml_list. */
 struct nvml *nvml_open(const char *pci_id);
 void nvml_close(struct nvml *nvml);
 
@@ -22,24 +22,23 @@ struct visible_gpu {
 };
 /* Lists the GPUs that CUDA will show to a process whose CUDA_VISIBLE_DEVICES is `visible` (NULL:
  * unset), in CUDA's order, and returns their number. Does not start CUDA, which takes 0.2 s for
- * each visible GPU. Returns 0 if only CUDA knows: with MIG, several models, or a `visible` with
- * anything but distinct numbers and UUIDs. */
+ * each visible GPU. Returns 0 if only CUDA knows the list: with MIG, with several models, or if
+ * `visible` is not a list of distinct numbers and UUIDs. */
 int nvml_list(const struct nvml *nvml, const char *visible, struct visible_gpu gpus[VISIBLE_MAX]);
 
-/* Counts the processes that compute on the GPU, this one included; -1: unknown. */
+/* Counts the processes that compute on the GPU, including this one; -1: unknown. */
 int nvml_processes(struct nvml *nvml);
 
 /* Lists other processes that compute on the GPU: "python3 (process 4242, 35 % busy), ...", "none",
  * or "" if unknown (a container with a process namespace of its own). */
 void nvml_others(struct nvml *nvml, char *text, size_t size);
 
-/* Describes driver version, firmware, clocks, power limit and MIG. */
 void nvml_describe(struct nvml *nvml, struct device *device);
 
 /* Reads the health, by enum health; unknown values are NaN. */
 void nvml_health(struct nvml *nvml, double health[HEALTH_COUNT]);
 
-/* See conditions, power and energy of worker/gpu/vendor.h. */
+/* See vendor_conditions, vendor_power and vendor_energy. */
 void nvml_sample(struct nvml *nvml, cudaEvent_t last, const struct conditions *conditions);
 double nvml_power(struct nvml *nvml, double since);
 double nvml_energy(struct nvml *nvml);

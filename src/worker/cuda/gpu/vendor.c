@@ -95,11 +95,11 @@ enum status vendor_delay(struct gpu *gpu, double seconds, struct error *error)
 
 /* ---- events, the blocking kernel, the flush, clocks ---- */
 
-/* One for each open GPU. All pointers are owned. */
+/* All pointers are owned. */
 struct timer {
     cudaEvent_t *events; /* [event_count] */
     int event_count;
-    struct clock_stamp *stamps; /* device memory: CLOCK_STAMPS of a span's begin, then of its end */
+    struct clock_stamp *stamps; /* device memory: 2 x CLOCK_STAMPS, for begin and end of a span */
     /* Pinned host memory that blocking kernels poll: the ticket of the last blocking kernel that
      * may end. The value only grows. */
     volatile uint64_t *released;
@@ -241,8 +241,8 @@ void timer_close(struct timer *timer)
 /* ---- graphs ---- */
 
 struct graph {
-    cudaGraph_t captured;       /* NULL after graph_ready */
-    cudaGraphExec_t executable; /* NULL before graph_ready */
+    cudaGraph_t captured;       /* NULL after vendor_graph_ready */
+    cudaGraphExec_t executable; /* NULL before vendor_graph_ready */
 };
 
 void vendor_graph_drop(struct graph *graph)
@@ -292,8 +292,7 @@ enum status vendor_graph_launch(struct gpu *gpu, const struct graph *graph, stru
     return CUDA(cudaGraphLaunch(graph->executable, gpu->stream));
 }
 
-/* Functions of the CUDA driver, which knows the names of all kernels; the runtime knows only those
- * that it launched. */
+/* The CUDA driver knows the names of all kernels; the runtime only knows those that it launched. */
 struct driver {
     CUresult (*node_type)(CUgraphNode, CUgraphNodeType *);
     CUresult (*node_kernel)(CUgraphNode, CUDA_KERNEL_NODE_PARAMS *);

@@ -33,22 +33,20 @@
 
 enum { RANGE_NAME = 24 };
 
-/* Fixed while the range profiler is enabled: with another kind of range PushRange fails, and
- * another configuration counts wrong. */
+/* Fixed while the range profiler is enabled: with another kind of range PushRange fails, with
+ * another configuration counts are wrong. */
 struct setup {
     enum counters_by by;
     unsigned tensors;
-    size_t room; /* largest number of ranges; attaching and collecting take longer with a larger
-                    room */
+    size_t room; /* largest number of ranges; more room makes attaching and collecting slower */
 };
 
 struct collection {
     struct setup setup;
     const struct profiled_work *works;
     size_t works_count;
-    /* number of launches of each work, each a range; NULL: each work is a range */
-    const size_t *launches;
-    size_t count; /* number of ranges */
+    const size_t *launches; /* of each work; every launch is a range. NULL: every work is a range */
+    size_t count;           /* number of ranges */
     double (*values)[QUANTITY_COUNT];
 };
 
@@ -71,10 +69,10 @@ struct counters {
     char chip[32];
     const struct chip_family *family;
     uint8_t *availability; /* owned */
-    /* Metric sets, opened on demand. The last one has the activities alone. The index of any other
-     * is the set of its tensor quantities; it also has all quantities that are no activities. */
+    /* Opened on demand. sets[QUANTITY_ACTIVITIES] has the activities. sets[TENSORS] has the tensor
+     * quantities of the set TENSORS, and all quantities that are neither tensor nor activity. */
     struct metric_set sets[QUANTITY_ACTIVITIES + 1];
-    const struct metric_set *set;         /* the metric set of the image */
+    const struct metric_set *set;         /* metrics of the image */
     bool attached;                        /* CUPTI is in the process */
     CUpti_RangeProfiler_Object *profiler; /* NULL: not enabled */
     struct setup setup;                   /* set-up of the enabled profiler */
@@ -83,12 +81,10 @@ struct counters {
     struct image image, last_image;
     CUpti_SubscriberHandle subscriber;
     bool watching; /* the subscriber reports unloaded modules and launches */
-    bool unloaded; /* a module was unloaded since watching began; any thread sets it, by __atomic
-                      functions */
+    bool unloaded; /* atomic: a module was unloaded since watching began */
     /* members for counting pieces of work */
-    unsigned tensors; /* all tensor quantities requested since CUPTI was attached */
-    /* attach CUPTI for each collection, because one with CUPTI still attached lacked values */
-    bool reattach;
+    unsigned tensors;   /* all tensor quantities requested since CUPTI was attached */
+    bool reattach;      /* for each collection: values were missing while CUPTI stayed attached */
     bool by_launch;     /* each launch is now a range */
     size_t launched;    /* kernels launched in this pass */
     CUptiResult ranged; /* first failure of a launch's range */
@@ -98,7 +94,7 @@ struct counters {
 
 /* CUPTI takes parameters as structs that contain their own size. */
 #define PARAMETERS(name, type) type##_Params name = {.structSize = type##_Params_STRUCT_SIZE}
-/* A call of the enabled range profiler without results. */
+/* Calls a function of the enabled range profiler that has no results. */
 #define RANGE(call, ...)                                                                           \
     cuptiRangeProfiler##call(&(CUpti_RangeProfiler_##call##_Params){                               \
         .structSize = CUpti_RangeProfiler_##call##_Params_STRUCT_SIZE,                             \
@@ -146,8 +142,8 @@ static const struct cause {
 };
 enum { CAUSES = sizeof causes / sizeof *causes };
 
-/* Returns whether the call succeeded. Otherwise *refusal is COUNTED_REFUSED, with the cause and the
- * way out; a code without a row in `causes` gives the name of the call and of the code. */
+/* Returns whether the call succeeded. Otherwise *refusal is COUNTED_REFUSED, with cause and way
+ * out, or for a code that is not in `causes` with the names of call and code. */
 static bool is_well(CUptiResult code, const char *call, struct outcome *refusal)
 {
     const char *name = "unknown CUPTI error";
@@ -175,8 +171,7 @@ static bool is_well(CUptiResult code, const char *call, struct outcome *refusal)
  * CUPTI can make a range of each launch by itself, but would also make ranges of the launches that
  * prepare a work, and a range costs 1 ms in each pass. */
 
-/* Makes the launch a range, named by its number. Launches beyond the expected number get no range;
- * `launched` still counts them. */
+/* Makes the launch a range, named by its number, unless there are more launches than expected. */
 static void launch_range(struct counters *counters, CUpti_ApiCallbackSite site)
 {
     const bool named = counters->launched < counters->image.count;
@@ -204,7 +199,7 @@ static bool saw_unload(const struct counters *counters)
     return __atomic_load_n(&counters->unloaded, __ATOMIC_SEQ_CST);
 }
 
-/* Fails silently if another tool is CUPTI's one subscriber. */
+/* Watches nothing if another tool is CUPTI's one subscriber. */
 static void watch_begin(struct counters *counters)
 {
     __atomic_store_n(&counters->unloaded, false, __ATOMIC_SEQ_CST);
@@ -243,7 +238,6 @@ static void CUPTIAPI ignore_buffer(CUcontext context, uint32_t stream, uint8_t *
     (void)context, (void)stream, (void)buffer, (void)size, (void)valid;
 }
 
-/* Attaches CUPTI, unless it is attached. Every launch takes longer while CUPTI is attached. */
 static CUptiResult attach(struct counters *counters)
 {
     PARAMETERS(initialize, CUpti_Profiler_Initialize);
@@ -292,7 +286,7 @@ bool counters_are_attached(const struct counters *counters)
 
 /* ---- the device ---- */
 
-/* Returns the code of the reason why the device is not supported. */
+/* Returns a code that names the reason if the device is not supported. */
 static CUptiResult check_support(int device)
 {
     PARAMETERS(support, CUpti_Profiler_DeviceSupported);
@@ -356,7 +350,6 @@ static struct counters *counters_create(CUcontext context, struct outcome *refus
     return counters;
 }
 
-/* Leaves CUPTI attached. */
 static void counters_free(struct counters *counters)
 {
     for (unsigned i = 0; i <= QUANTITY_ACTIVITIES; ++i)
@@ -462,7 +455,6 @@ static CUptiResult configure(const struct counters *counters)
         .passIndex = image->passed.pass, .targetNestingLevel = (uint16_t)image->passed.level);
 }
 
-/* *last: no pass is left. */
 static CUptiResult pass_stop(struct counters *counters, bool *last)
 {
     PARAMETERS(stop, CUpti_RangeProfiler_Stop);
@@ -474,8 +466,8 @@ static CUptiResult pass_stop(struct counters *counters, bool *last)
     return CUPTI_SUCCESS;
 }
 
-/* Decodes the counter data. *dropped: ranges that CUPTI reports as lost. *found: number of ranges
- * in the image, known after the last pass; NULL: not wanted. */
+/* *dropped: number of ranges that CUPTI reports as lost. *found: number of ranges in the image,
+ * known after the last pass; NULL: not wanted. */
 static CUptiResult decode(struct counters *counters, size_t *dropped, size_t *found)
 {
     PARAMETERS(data, CUpti_RangeProfiler_DecodeData);
@@ -507,8 +499,8 @@ static CUptiResult evaluate(const struct counters *counters, size_t range,
 
 /* ---- pieces of work ---- */
 
-/* Whether the enabled profiler can count this collection. Code that it may have counted before must
- * still be loaded. */
+/* Returns whether the enabled profiler can count this collection. All code that it counted before
+ * must still be loaded. */
 static bool suits(const struct counters *counters, const struct setup *setup)
 {
     return counters->profiler && counters->watching && !saw_unload(counters) &&
@@ -516,8 +508,7 @@ static bool suits(const struct counters *counters, const struct setup *setup)
            counters->setup.room >= setup->room;
 }
 
-/* Detaches CUPTI before enabling the range profiler again: measurements show that otherwise device
- * times change. */
+/* Detaches CUPTI before enabling the range profiler again; otherwise device times change. */
 static CUptiResult collection_begin(struct counters *counters, const struct collection *collection)
 {
     if (!suits(counters, &collection->setup)) {
@@ -539,7 +530,7 @@ static CUptiResult collection_begin(struct counters *counters, const struct coll
     return configure(counters);
 }
 
-/* Runs one work within a range, which has the work's number as its name. */
+/* The name of a work's range is the number of the work. */
 static enum status work_run(struct counters *counters, const struct collection *collection,
                             size_t number, CUptiResult *code, struct error *error)
 {
@@ -562,8 +553,7 @@ static enum status work_run(struct counters *counters, const struct collection *
     return status;
 }
 
-/* Runs each piece of work once. Works are prepared after the start of the pass, which leaves
- * CUPTI's own data in L2. */
+/* Prepares works after the start of the pass, which leaves CUPTI's own data in L2. */
 static enum status pass_run(struct counters *counters, const struct collection *collection,
                             CUptiResult *code, bool *complete, struct error *error)
 {
@@ -644,7 +634,7 @@ static enum status collect(struct counters *counters, const struct collection *c
     return status;
 }
 
-/* Sets values to NaN: all, or those of quantities that nobody requested. */
+/* Sets values to NaN: all, or those of quantities that is_wanted rejects. */
 static void forget(const struct collection *collection, bool all, unsigned tensors)
 {
     for (size_t i = 0; i < collection->count; ++i)
@@ -653,7 +643,7 @@ static void forget(const struct collection *collection, bool all, unsigned tenso
                 collection->values[i][j] = NAN;
 }
 
-/* Whether a requested quantity that the chip has is without a value. */
+/* Returns whether a requested quantity that the chip can count has no value. */
 static bool any_missing(const struct counters *counters, const struct collection *collection)
 {
     for (size_t i = 0; i < collection->count; ++i)
@@ -664,10 +654,6 @@ static bool any_missing(const struct counters *counters, const struct collection
     return false;
 }
 
-/* Counts all tensor quantities requested since CUPTI was attached, so that collections with
- * different ones need not attach it each time. Repeats a collection that lacks values with CUPTI
- * attached again.
- */
 enum status counters_collect(struct counters *counters, unsigned tensors,
                              const struct profiled_work *works, size_t count,
                              const size_t *launches, size_t room, double (*values)[QUANTITY_COUNT],
@@ -706,7 +692,7 @@ enum status counters_collect(struct counters *counters, unsigned tensors,
 
 /* ---- regions of a program ---- */
 
-/* Loads the image that the last run has left. False: there is no image. */
+/* Loads the image of the last run; false: there is none. */
 static bool image_load(struct counters *counters, const char *path)
 {
     const uint64_t most = 1u << 30;

@@ -21,7 +21,7 @@ struct counters;
 enum counters_by {
     COUNTERS_BY_RANGE,  /* a piece of work, one launch of it, or a region */
     COUNTERS_BY_LAUNCH, /* each kernel of a region, while no other kernel runs */
-    COUNTERS_BY_REPLAY  /* each kernel of a region, which CUPTI repeats for all passes */
+    COUNTERS_BY_REPLAY  /* each kernel of a region; CUPTI repeats the kernel for all passes */
 };
 
 /* ---- pieces of work ---- */
@@ -36,9 +36,9 @@ void counters_close(struct counters *counters); /* takes NULL */
  * `tensors` = QUANTITY_ACTIVITIES counts the activities instead.
  *
  * launches NULL: values[i] belongs to works[i]. Otherwise each launch of `run` has values of its
- * own: first the launches[0] launches of works[0], then the launches[1] of works[1], and so on.
- * Another number of launches is COUNTED_INCOMPLETE. `room` is the largest number of values
- * of this collection and of the next ones, which then need not attach CUPTI again.
+ * own: first the launches[0] launches of works[0], then the launches[1] of works[1], and so on. If
+ * works launch more or fewer kernels, the outcome is COUNTED_INCOMPLETE. `room` is the largest
+ * number of values of this collection and of the next ones, which then need not attach CUPTI again.
  *
  * A quantity without a counter is NaN. If counting fails, all values are NaN and *outcome says why:
  * COUNTED_REFUSED or COUNTED_INCOMPLETE; otherwise it is COUNTED_YES. The status is that of the
@@ -51,14 +51,12 @@ enum status counters_collect(struct counters *counters, unsigned tensors,
 /* Detaches CUPTI until the next collection, and forgets the requested tensor quantities.
  *
  * Attaching costs far more than counting, and the processes of a node wait for each other while
- * they attach. So CUPTI stays attached after a successful collection, and counts the tensor
- * quantities of all collections since. A failed collection detaches CUPTI. If a collection lacks a
- * value, and CUPTI was still attached from an earlier one, CUPTI is attached again and the
- * collection is repeated. If the repetition succeeds, each later collection attaches CUPTI again.
- */
+ * they attach. So CUPTI stays attached after a successful collection, and later collections
+ * also count the tensor quantities of earlier ones. A failed collection detaches CUPTI. A
+ * collection that lacks a value, although CUPTI stayed attached before it, is repeated with CUPTI
+ * attached again. If the repetition succeeds, each later collection attaches CUPTI again. */
 void counters_detach(struct counters *counters);
-/* Whether CUPTI is attached; takes NULL. */
-bool counters_are_attached(const struct counters *counters);
+bool counters_are_attached(const struct counters *counters); /* takes NULL */
 
 /* Whether the chip has a counter for the quantity. */
 bool counters_have(const struct counters *counters, enum quantity quantity);
@@ -68,7 +66,7 @@ bool counters_have(const struct counters *counters, enum quantity quantity);
 struct counters_order {
     enum counters_by by;
     unsigned tensors;
-    const char *image; /* COUNTERS_BY_RANGE: file of the last run; may not exist */
+    const char *image; /* COUNTERS_BY_RANGE: file that the last run wrote; it need not exist */
     size_t room;       /* BY_LAUNCH and BY_REPLAY: largest number of launches */
     size_t passes;     /* BY_LAUNCH: number of regions in this run */
 };
@@ -82,20 +80,18 @@ struct counters_order {
  * counted) says why. CUPTI stays attached until counters_end or the end of the process. */
 struct counters *counters_start(int device, CUcontext context, struct counters_order *order,
                                 struct outcome *refusal);
-/* Returns the number of passes. */
 size_t counters_passes(const struct counters *counters);
 
-/* The functions below need an idle device. They return false if CUPTI refuses, with *refusal. */
+/* The functions below need an idle device. They return false and set *refusal if CUPTI refuses. */
 
 bool counters_region_open(struct counters *counters, struct outcome *refusal);
 /* Ends the pass. *last: no pass is left. */
 bool counters_region_close(struct counters *counters, bool *last, struct outcome *refusal);
-/* Starts the next pass. */
 bool counters_pass_start(struct counters *counters, struct outcome *refusal);
 /* Writes the file for the next run, after the last region of this run. */
 bool counters_leave(struct counters *counters, const char *image, struct outcome *refusal);
-/* Reads, after the last pass, the values of the region, or of each of the last `count` launches out
- * of all `begun` since the pass started. NaN: no value. */
+/* After the last pass: reads the values of the region (`count` is 1), or of the last `count`
+ * launches of the pass, which had `begun` launches. NaN: no value. */
 bool counters_read(struct counters *counters, size_t count, size_t begun,
                    double (*values)[QUANTITY_COUNT], struct outcome *refusal);
 

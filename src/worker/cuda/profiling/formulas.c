@@ -22,7 +22,7 @@ static const struct formula_term vector_fp32[] = {
 static const struct formula_term vector_fp32_packed[] = {
     TERM(THREADS("fadd"), 1), TERM(THREADS("fmul"), 1), TERM(THREADS("ffma"), 2),
     TERM(THREADS("fadd2"), 2), TERM(THREADS("fmul2"), 2), TERM(THREADS("ffma2"), 4), END};
-/* Without additions: HADD2 also converts fp16 to fp32, and one counter has both uses. */
+/* Leaves out additions: their counter also counts conversions from fp16 to fp32 (HADD2.F32). */
 static const struct formula_term vector_fp16[] = {
     TERM(THREADS("hmul"), 2), TERM(THREADS("hfma"), 4), END};
 /* HFMA2.MMA is a packed FMA on the tensor pipe; the compiler also loads constants with it. Real
@@ -67,8 +67,8 @@ static const struct formula_term l1_write[] = {TERM(L1_STORES, 1), END};
 /* Fraction of the peak of a multiprocessor while it has a warp. */
 #define BUSY(metric)                                                                               \
     (const struct formula_term[]){{metric ".avg.pct_of_peak_sustained_active", 0.01, 0.01}, END}
-/* An amount and its peak per second. Percentages of the elapsed time would be of the profiler's
- * range, which is 8 to 22 us longer than a kernel. */
+/* An amount and its peak per second. CUPTI's percentages of elapsed time do not serve: that time is
+ * 8 to 22 us longer than a kernel. */
 #define AMOUNT(metric) (const struct formula_term[]){TERM(metric, 1), END}
 #define PEAK(metric)                                                                               \
     (const struct formula_term[]){{metric ".sum.peak_sustained_elapsed.per_second", 1, 1}, END}
@@ -76,12 +76,18 @@ static const struct formula_term l1_write[] = {TERM(L1_STORES, 1), END};
     [QUANTITY_ACTIVITY + ACTIVITY_STALL_##of] =                                                    \
         (const struct formula_term[]){TERM("smsp__warps_issue_stalled_" reason, 1), END}
 #define NO_STALL(of) [QUANTITY_ACTIVITY + ACTIVITY_STALL_##of] = absent
-#define DEVICE_MEMORY                                                                              \
+#define DEVICE_MEMORY(read, write)                                                                 \
+    [QUANTITY_DRAM_READ] = read, [QUANTITY_DRAM_WRITE] = write,                                    \
     [QUANTITY_ACTIVITY + ACTIVITY_DRAM] = AMOUNT("dram__bytes"),                                   \
     [QUANTITY_PEAK_DRAM] = PEAK("dram__bytes")
-#define HOST_MEMORY [QUANTITY_ACTIVITY + ACTIVITY_DRAM] = absent, [QUANTITY_PEAK_DRAM] = absent
-#define ACTIVITIES(dram, imc_miss, gmma)                                                           \
-    dram,                                                                                          \
+#define HOST_MEMORY                                                                                \
+    [QUANTITY_DRAM_READ] = absent, [QUANTITY_DRAM_WRITE] = absent,                                 \
+    [QUANTITY_ACTIVITY + ACTIVITY_DRAM] = absent, [QUANTITY_PEAK_DRAM] = absent
+/* Memory and activities. The last arguments are DRAM, DRAM_OP or HOST_MEMORY. */
+#define ACTIVITIES(imc_miss, gmma, ...)                                                            \
+    __VA_ARGS__, imc_miss, gmma,                                                                   \
+    [QUANTITY_L2_READ] = l2_read, [QUANTITY_L2_WRITE] = l2_write,                                  \
+    [QUANTITY_L1_READ] = l1_read, [QUANTITY_L1_WRITE] = l1_write,                                  \
     [QUANTITY_ACTIVITY + ACTIVITY_L2] = AMOUNT("lts__t_sectors"),                                  \
     [QUANTITY_PEAK_L2] = PEAK("lts__t_sectors"),                                                   \
     [QUANTITY_ACTIVITY + ACTIVITY_DATA_PIPE] = BUSY("l1tex__data_pipe_lsu_wavefronts"),            \
@@ -92,7 +98,7 @@ static const struct formula_term l1_write[] = {TERM(L1_STORES, 1), END};
     [QUANTITY_ACTIVITY + ACTIVITY_THREADS] = BUSY("sm__warps_active"),                             \
     [QUANTITY_ACTIVITY + ACTIVITY_MULTIPROCESSORS] = AMOUNT("sm__cycles_active"),                  \
     [QUANTITY_PEAK_MULTIPROCESSORS] = PEAK("sm__cycles_active"),                                   \
-    imc_miss, gmma, STALL(BARRIER, "barrier"), STALL(BRANCH_RESOLVING, "branch_resolving"),        \
+    STALL(BARRIER, "barrier"), STALL(BRANCH_RESOLVING, "branch_resolving"),                        \
     STALL(DISPATCH_STALL, "dispatch_stall"), STALL(DRAIN, "drain"),                                \
     STALL(LG_THROTTLE, "lg_throttle"), STALL(LONG_SCOREBOARD, "long_scoreboard"),                  \
     STALL(MATH_PIPE_THROTTLE, "math_pipe_throttle"), STALL(MEMBAR, "membar"),                      \
@@ -100,10 +106,12 @@ static const struct formula_term l1_write[] = {TERM(L1_STORES, 1), END};
     STALL(NO_INSTRUCTION, "no_instruction"), STALL(SHORT_SCOREBOARD, "short_scoreboard"),          \
     STALL(SLEEPING, "sleeping"), STALL(TEX_THROTTLE, "tex_throttle"), STALL(WAIT, "wait"),         \
     STALL(NOT_SELECTED, "not_selected"), STALL(SELECTED, "selected")
-#define IMC_MISS  STALL(IMC_MISS, "imc_miss")
-#define OLD       ACTIVITIES(DEVICE_MEMORY, IMC_MISS, NO_STALL(GMMA)) /* before Blackwell */
-#define HOPPER    ACTIVITIES(DEVICE_MEMORY, IMC_MISS, STALL(GMMA, "gmma"))
-#define BLACKWELL ACTIVITIES(DEVICE_MEMORY, NO_STALL(IMC_MISS), NO_STALL(GMMA))
+#define DRAM           DEVICE_MEMORY(dram_read, dram_write)
+#define DRAM_OP        DEVICE_MEMORY(dram_op_read, dram_op_write)
+#define IMC_MISS       STALL(IMC_MISS, "imc_miss")
+#define OLD(...)       ACTIVITIES(IMC_MISS, NO_STALL(GMMA), __VA_ARGS__) /* before Blackwell */
+#define HOPPER         ACTIVITIES(IMC_MISS, STALL(GMMA, "gmma"), DRAM)
+#define BLACKWELL(...) ACTIVITIES(NO_STALL(IMC_MISS), NO_STALL(GMMA), __VA_ARGS__)
 
 #define VECTOR(fp64, fp32, fp16)                                                                   \
     [QUANTITY_VECTOR_FP64] = fp64, [QUANTITY_VECTOR_FP32] = fp32, [QUANTITY_VECTOR_FP16] = fp16
@@ -113,73 +121,53 @@ static const struct formula_term l1_write[] = {TERM(L1_STORES, 1), END};
     [QUANTITY_TENSOR_INT8] = int8
 #define SINCE_AMPERE(fp16, fp8, fp4)                                                               \
     TENSORS(tensor_fp64, tensor_tf32, fp16, tensor_bf16, fp8, fp4, tensor_int8)
-#define DRAM(read, write) [QUANTITY_DRAM_READ] = read, [QUANTITY_DRAM_WRITE] = write
-#define CACHES                                                                                     \
-    [QUANTITY_L2_READ] = l2_read, [QUANTITY_L2_WRITE] = l2_write, [QUANTITY_L1_READ] = l1_read,    \
-    [QUANTITY_L1_WRITE] = l1_write
 
 /* On Blackwell constants are loaded with HFMA2 on the pipe of the real FMAs. No counter separates
  * the two, so 16-bit vector FLOPs are absent there. */
 const struct chip_family chip_families[] = {
     {"GV100", {"GV100"}, {
         VECTOR(vector_fp64, vector_fp32, vector_fp16),
-        TENSORS(absent, absent, tensor_fp16, absent, absent, absent, absent),
-        DRAM(dram_read, dram_write), CACHES, OLD}},
+        TENSORS(absent, absent, tensor_fp16, absent, absent, absent, absent), OLD(DRAM)}},
     {"TU10x", {"TU102", "TU104", "TU106"}, {
         VECTOR(vector_fp64, vector_fp32, vector_fp16),
         TENSORS(absent, absent, tensor_fp16_turing, absent, absent, absent, tensor_int8),
-        DRAM(dram_read, dram_write), CACHES, OLD}},
+        OLD(DRAM)}},
     {"TU11x", {"TU116", "TU117"}, { /* no tensor units */
         VECTOR(vector_fp64, vector_fp32, vector_fp16),
-        TENSORS(absent, absent, absent, absent, absent, absent, absent),
-        DRAM(dram_read, dram_write), CACHES, OLD}},
+        TENSORS(absent, absent, absent, absent, absent, absent, absent), OLD(DRAM)}},
     {"GA100", {"GA100"}, {
         VECTOR(vector_fp64, vector_fp32, vector_fp16_on_two_pipes),
-        SINCE_AMPERE(tensor_fp16, absent, absent),
-        DRAM(dram_read, dram_write), CACHES, OLD}},
+        SINCE_AMPERE(tensor_fp16, absent, absent), OLD(DRAM)}},
     {"GA10x", {"GA102", "GA103", "GA104", "GA106", "GA107"}, {
         VECTOR(vector_fp64, vector_fp32, vector_fp16),
-        SINCE_AMPERE(tensor_fp16, absent, absent),
-        DRAM(dram_read, dram_write), CACHES, OLD}},
-    {"GA10B", {"GA10B"}, { /* shares its host's memory */
+        SINCE_AMPERE(tensor_fp16, absent, absent), OLD(DRAM)}},
+    {"GA10B", {"GA10B"}, {
         VECTOR(vector_fp64, vector_fp32, vector_fp16_on_two_pipes),
-        SINCE_AMPERE(tensor_fp16, absent, absent),
-        DRAM(absent, absent), CACHES,
-        ACTIVITIES(HOST_MEMORY, IMC_MISS, NO_STALL(GMMA))}},
+        SINCE_AMPERE(tensor_fp16, absent, absent), OLD(HOST_MEMORY)}},
     {"AD10x", {"AD102", "AD103", "AD104", "AD106", "AD107"}, {
         VECTOR(vector_fp64, vector_fp32, vector_fp16),
-        SINCE_AMPERE(tensor_fp16, tensor_fp8_any, absent),
-        DRAM(dram_read, dram_write), CACHES, OLD}},
+        SINCE_AMPERE(tensor_fp16, tensor_fp8_any, absent), OLD(DRAM)}},
     {"GH100", {"GH100"}, {
         VECTOR(vector_fp64, vector_fp32, vector_fp16_on_two_pipes),
-        SINCE_AMPERE(tensor_fp16_any, tensor_fp8_any, absent),
-        DRAM(dram_read, dram_write), CACHES, HOPPER}},
+        SINCE_AMPERE(tensor_fp16_any, tensor_fp8_any, absent), HOPPER}},
     {"GB100", {"GB100", "GB102"}, {
         VECTOR(vector_fp64, vector_fp32_packed, absent),
-        SINCE_AMPERE(tensor_fp16, tensor_fp8_and_below, tensor_fp4),
-        DRAM(dram_read, dram_write), CACHES, BLACKWELL}},
+        SINCE_AMPERE(tensor_fp16, tensor_fp8_and_below, tensor_fp4), BLACKWELL(DRAM)}},
     {"GB11x", {"GB110", "GB112"}, {
         VECTOR(vector_fp64, vector_fp32_packed, absent),
-        SINCE_AMPERE(tensor_fp16, tensor_fp8, tensor_fp4),
-        DRAM(dram_read, dram_write), CACHES, BLACKWELL}},
-    {"GB10B", {"GB10B", "GB10C"}, { /* shares its host's memory */
+        SINCE_AMPERE(tensor_fp16, tensor_fp8, tensor_fp4), BLACKWELL(DRAM)}},
+    {"GB10B", {"GB10B", "GB10C"}, {
         VECTOR(vector_fp64, vector_fp32, absent),
-        SINCE_AMPERE(tensor_fp16, tensor_fp8_and_below, tensor_fp4),
-        DRAM(absent, absent), CACHES,
-        ACTIVITIES(HOST_MEMORY, NO_STALL(IMC_MISS), NO_STALL(GMMA))}},
+        SINCE_AMPERE(tensor_fp16, tensor_fp8_and_below, tensor_fp4), BLACKWELL(HOST_MEMORY)}},
     {"GB20x", {"GB202", "GB203", "GB205", "GB206", "GB207"}, {
         VECTOR(vector_fp64, vector_fp32, absent),
-        SINCE_AMPERE(tensor_fp16, tensor_fp8, tensor_fp4),
-        DRAM(dram_op_read, dram_op_write), CACHES, BLACKWELL}},
-    {"GB20B", {"GB20B", "GB20C"}, { /* shares its host's memory */
+        SINCE_AMPERE(tensor_fp16, tensor_fp8, tensor_fp4), BLACKWELL(DRAM_OP)}},
+    {"GB20B", {"GB20B", "GB20C"}, {
         VECTOR(vector_fp64, vector_fp32, absent),
-        SINCE_AMPERE(tensor_fp16, tensor_fp8, tensor_fp4),
-        DRAM(absent, absent), CACHES,
-        ACTIVITIES(HOST_MEMORY, NO_STALL(IMC_MISS), NO_STALL(GMMA))}},
+        SINCE_AMPERE(tensor_fp16, tensor_fp8, tensor_fp4), BLACKWELL(HOST_MEMORY)}},
     {"GR100", {"GR100"}, { /* the counter of fp4 is unknown */
         VECTOR(vector_fp64, vector_fp32_packed, absent),
-        SINCE_AMPERE(tensor_fp16, tensor_fp8, absent),
-        DRAM(dram_op_read, dram_op_write), CACHES, BLACKWELL}},
+        SINCE_AMPERE(tensor_fp16, tensor_fp8, absent), BLACKWELL(DRAM_OP)}},
     {NULL, {NULL}, {NULL}},
 };
 /* clang-format on */

@@ -36,8 +36,8 @@ enum { FORMULAS_METRICS_MAX = 48 };
 size_t formulas_metrics(const struct chip_family *family, const bool wanted[QUANTITY_COUNT],
                         const char *metrics[FORMULAS_METRICS_MAX]);
 
-/* Returns the quantity from the values of the listed metrics; NaN if the quantity is absent, or a
- * metric is missing or NaN. */
+/* Returns the quantity, from values of the listed metrics. NaN: the quantity is absent, or one of
+ * its metrics is missing or NaN. */
 double formulas_evaluate(const struct chip_family *family, enum quantity quantity,
                          const char *const *metrics, const double *values, size_t count);
 

@@ -28,7 +28,7 @@ struct metric_set {
 CUptiResult metric_set_open(struct metric_set *set, const char *chip, const uint8_t *availability);
 void metric_set_close(struct metric_set *set); /* takes a closed set */
 
-/* Evaluates all metrics of one range of a counter data image, in the order of the list. */
+/* Sets values[] to all metrics of one range of a counter data image. */
 CUptiResult metric_set_evaluate(const struct metric_set *set, const uint8_t *image, size_t size,
                                 size_t range, double *values);
 

@@ -11,8 +11,7 @@ struct profiler {
     struct outcome tried;      /* result of profiler_try */
     struct counters *counters; /* owned; NULL before profiler_try, and without counters */
     struct tracer *tracer;     /* owned */
-    /* detach after each trace: the tracer disturbs times, or failed to stay */
-    bool tracer_leaves;
+    bool tracer_leaves; /* detach after each trace: the tracer disturbs times, or failed to stay */
     struct outcome traced; /* result of the last trace */
     bool judged;           /* `ratio` is known */
     double ratio;          /* as profiler_ratio */
@@ -45,7 +44,7 @@ static enum status nothing(void *argument, struct error *error)
     return STATUS_OK;
 }
 
-/* Has room for the proofs of all roofs, which then need not attach CUPTI again. */
+/* The proofs of all roofs fit into the room of the trial, and need not attach CUPTI again. */
 static enum status count_trial(struct profiler *profiler, unsigned tensors, struct error *error)
 {
     const struct profiled_work work = {nothing, profiler->host.run, profiler->host.argument, NULL};
@@ -54,9 +53,8 @@ static enum status count_trial(struct profiler *profiler, unsigned tensors, stru
                           error);
 }
 
-/* Counts a trial, because some refusals show only then. The trial counts all tensors, as the proofs
- * of the roofs will. A device that lacks one of these counters gets a second trial without tensors.
- */
+/* Counts a trial, because some refusals only show then. The trial counts all tensors, as the proofs
+ * of the roofs will. If one of these counters is missing, a second trial leaves out tensors. */
 static enum status try_opened(struct profiler *profiler, struct error *error)
 {
     enum status status = profiler->host.reserve(profiler->host.argument, error);
@@ -108,8 +106,8 @@ enum status profiler_count(struct profiler *profiler, unsigned tensors,
 
 /* ---- known kernels ---- */
 
-/* *known is false if the kernels of known work failed, for example for lack of memory; the trace
- * goes on. Returns STATUS_OK or STATUS_DEVICE. */
+/* *known is false if known kernels failed, for example for lack of memory; the trace goes on then.
+ * Returns STATUS_OK or STATUS_DEVICE. */
 static enum status known_time(struct profiler *profiler, double times[PROFILER_TIMES], bool *known,
                               struct error *error)
 {
@@ -118,13 +116,12 @@ static enum status known_time(struct profiler *profiler, double times[PROFILER_T
     return status == STATUS_DEVICE ? status : STATUS_OK;
 }
 
-/* Decides whether the tracer stays attached: known kernels took `before` without it. One high ratio
- * may be noise, so there are three attempts. Returns STATUS_OK or STATUS_DEVICE. */
+/* Decides whether the tracer stays attached. `before`: times of known kernels without it. One high
+ * ratio may be noise, so there are three attempts. Returns STATUS_OK or STATUS_DEVICE. */
 static enum status judge(struct profiler *profiler, const double before[PROFILER_TIMES],
                          struct error *error)
 {
-    const double most =
-        1.05; /* tolerance: gaps between launches shift by 3 % without a known cause */
+    const double most = 1.05; /* gaps between launches shift by 3 % without a known cause */
     const int attempts = 3;
     double after[PROFILER_TIMES];
     bool known = true;

@@ -26,7 +26,7 @@ enum { PROFILER_TIMES = 2 };
 struct profiler_host {
     /* Times known kernels, s. Their times show whether CUPTI disturbs kernels. */
     enum status (*measure)(void *argument, double times[PROFILER_TIMES], struct error *error);
-    /* allocates memory that counting needs */
+    /* Allocates memory that counting needs, before rows take all memory. */
     enum status (*reserve)(void *argument, struct error *error);
     /* Runs any kernel, as a trial of the counters; leaves the device idle. */
     enum status (*run)(void *argument, struct error *error);
@@ -35,7 +35,7 @@ struct profiler_host {
 
 struct profiler;
 
-/* NULL: no memory. Attaches nothing. */
+/* Attaches nothing. NULL: no memory. */
 struct profiler *profiler_open(const struct profiler_host *host);
 /* Takes NULL. Detaches the counters; an attached tracer stays until the process ends. */
 void profiler_close(struct profiler *profiler);
@@ -60,8 +60,8 @@ enum status profiler_try(struct profiler *profiler, int device, CUcontext contex
 /* Returns the outcome of profiler_try; OUTCOME_MISSING before it. */
 const struct outcome *profiler_counters(const struct profiler *profiler);
 
-/* Whether the chip has a counter for the quantity. This function and all below need the outcome
- * COUNTED_YES. */
+/* Returns whether the chip has a counter for the quantity. This function and profiler_count need
+ * the outcome COUNTED_YES. */
 bool profiler_has(const struct profiler *profiler, enum quantity quantity);
 
 /* As counters_collect. */
@@ -72,11 +72,11 @@ enum status profiler_count(struct profiler *profiler, unsigned tensors,
 
 /* ---- trace ---- */
 
-/* Traces one run of the work. If a trace fails while CUPTI is attached from an earlier one, the
- * trace is repeated with CUPTI attached for it alone, and so are all later traces. *outcome is an
- * enum traced, with the reason. After TRACED_REFUSED all later traces are refused for the same
+/* Traces one run of the work. If a trace fails beside a tracer that stayed attached, the trace is
+ * repeated, and from then on the tracer is attached for each trace alone. *outcome (enum traced)
+ * has the reason of a failure. After TRACED_REFUSED all later traces are refused for the same
  * reason. */
 enum status profiler_trace(struct profiler *profiler, const struct profiled_work *work,
                            struct outcome *outcome, struct error *error);
-/* Returns the last trace, without launches if it failed; valid until the next one. */
+/* Returns the last trace, which has no launches if it failed; valid until the next trace. */
 const struct trace *profiler_last_trace(const struct profiler *profiler);

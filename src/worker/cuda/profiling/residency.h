@@ -9,11 +9,11 @@
  * in CUDA's driver and runtime. */
 cudaOccDeviceProp residency_limits(int device, int (*attribute)(int device, int number));
 
-/* Returns the number of blocks of a kernel that are resident on the device at a time. The vendor's
+/* Returns the number of blocks of a kernel that are resident on the device at a time. NVIDIA's
  * formula limits the blocks of a multiprocessor by threads, registers, shared memory and block
  * slots. It assumes that the driver gives all possible shared memory. CUPTI's sharedMemoryExecuted
- * can be less (32 KB), but counted occupancies agree with the formula. Clusters are placed as a
- * whole; CUPTI reports how many fit. FIELD_MISSING: the toolkit does not know the chip. *limit: the
- * limiting resources, kernel_limit_name. */
+ * can be less (32 KB), but counted occupancies agree with the formula. For clusters, which are
+ * placed as a whole, CUPTI reports how many fit. FIELD_MISSING: the toolkit does not know the chip,
+ * or CUPTI reports no number. *limit: the limiting resources, as bits (kernel_limit_name). */
 int64_t residency_blocks(const struct traced_kernel *traced, const cudaOccDeviceProp *limits,
                          int64_t *limit);

@@ -149,7 +149,7 @@ static void activate(struct tracer *tracer)
 
 /* ---- sums over launches ---- */
 
-/* Drops the first launch, the blocking kernel, which no other launch shares. */
+/* Drops the first launch with its kernel, the blocking kernel. */
 static void blocking_launch_drop(struct trace *trace)
 {
     size_t kernel = trace->launches[0].kernel;
@@ -194,8 +194,7 @@ static void forget(struct tracer *tracer)
 
 /* ---- traces of work ---- */
 
-/* Kinds of records. A trace of a piece of work needs the first kind only; a trace of a region needs
- * all kinds. */
+/* Kinds of records. A trace of work has the first kind only, a trace of a region all kinds. */
 static const CUpti_ActivityKind kinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
                                            CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET};
 enum { KINDS = sizeof kinds / sizeof *kinds };
@@ -234,8 +233,7 @@ static enum status run(struct tracer *tracer, const struct profiled_work *work, 
         tracer->code = TRACED_REFUSED;
         tracer->problem = cupti_message(attached);
     }
-    /* must follow the delivery of all buffers */
-    cuptiActivityDisable(kinds[0]);
+    cuptiActivityDisable(kinds[0]); /* must follow the flush */
     if (!stays)
         tracer_detach(tracer);
     activate(NULL);

@@ -30,17 +30,15 @@ struct traced_move {
     uint64_t bytes;
 };
 
-/* Plain data. */
 struct trace {
     struct traced_kernel *kernels;
     size_t kernel_count;
     struct launch *launches; /* sorted by call; for a region in CUPTI's order */
     size_t launch_count;
-    struct traced_move *moves; /* sum, set for a region only */
+    struct traced_move *moves; /* for a region only */
     size_t move_count;
-    /* s, set by tracer_run: time with at least one launch running; time from the first start to the
-     * last end */
-    double busy_time, span;
+    double busy_time; /* s, with at least one launch running; only after tracer_run */
+    double span;      /* s, from the first start to the last end; only after tracer_run */
 };
 
 /* Outcome of a trace. */
@@ -55,7 +53,7 @@ struct tracer;
 struct tracer *tracer_open(void);         /* NULL: no memory */
 void tracer_close(struct tracer *tracer); /* takes NULL */
 
-/* Traces one run of the work. `stays`: leaves CUPTI attached. *outcome (enum traced) says why a
+/* Traces one run of the work. `stays`: CUPTI stays attached. *outcome (enum traced) says why a
  * trace is incomplete; the status is that of the work. Attaches nothing if `prepare` fails. */
 enum status tracer_run(struct tracer *tracer, const struct profiled_work *work, bool stays,
                        struct outcome *outcome, struct error *error);
@@ -70,5 +68,5 @@ CUptiResult tracer_begin(struct tracer *tracer);
 /* Ends the trace. The device must be idle. *problem: why records are missing; NULL: complete. */
 CUptiResult tracer_end(struct tracer *tracer, const char **problem);
 
-/* Returns the last trace, without launches if tracer_run failed; valid until the next one. */
+/* Returns the last trace, without launches if tracer_run failed; valid until the next trace. */
 const struct trace *tracer_last(const struct tracer *tracer);

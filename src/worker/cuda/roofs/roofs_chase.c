@@ -9,12 +9,12 @@
 
 enum { LINE = CHASE_LANES * sizeof(uint64_t), LOADS = 16384 /* loads of an iteration */ };
 
-/* A chain of L2 is larger than L1 and much smaller than L2. In device memory a run continues where
- * the last run ended. When it returns to a line, the cache no longer has the line. */
+/* The chain for L2 is larger than L1 and much smaller than L2. In device memory a run continues
+ * where the last run ended, so that the cache has lost a line when the chain returns to it. */
 static const struct chase {
     enum roof_id roof;
     int lines;          /* least number of lines */
-    double parts_of_l2; /* least size */
+    double parts_of_l2; /* least size of the chain, in sizes of L2 */
 } chases[] = {{ROOF_DRAM_LATENCY, 4096, 8.0},
               {ROOF_L2_LATENCY, 4096, 0.0},
               {ROOF_L1_LATENCY, 128, 0.0},

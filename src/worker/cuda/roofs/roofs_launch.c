@@ -11,18 +11,18 @@
 #include "worker/gpu/roof_family.h"
 
 enum { LAUNCHES = 500 }; /* half of what a stream's queue holds */
-/* s; how long the device waits at first while the host enqueues: 10 us a launch. Later it waits
- * `patience` times as long as the host took. */
+/* s; the device waits this long at first while the host enqueues: 10 us a launch. Later it waits
+ * `patience` times as long as the host needed. */
 static const double enqueueing = 5e-3, patience = 2.0;
 
-/* 16 blocks of threads, about as many as a step of a small recurrent network has. */
+/* 16 blocks, as in a step of a small recurrent network. */
 enum { LINK_NUMBERS = 2048 };
 
 enum launched { LAUNCHED_EMPTY, LAUNCHED_LINK, LAUNCHED_KINDS };
 struct launches {
     struct roofs_buffer numbers;          /* two arrays of LINK_NUMBERS numbers */
     struct graph *graphs[LAUNCHED_KINDS]; /* chains of launches; NULL: not captured */
-    double enqueueing[2]; /* s, host's time to enqueue launches, and graphs; 0: not known */
+    double enqueueing[2]; /* s, host's time to enqueue launches [0] or a graph [1]; 0: not known */
 };
 
 struct launch_variant {

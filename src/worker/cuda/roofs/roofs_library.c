@@ -10,7 +10,7 @@
 #include "worker/gpu/arena.h"
 #include "worker/gpu/roof_family.h"
 
-/* Elements of a column of an operand. A column is 16 KiB long, whatever the number of bits. */
+/* Elements of a column of an operand. A column always has 16 KiB. */
 #define DEPTH(element_bits) (16384 * 8 / (element_bits))
 
 static const struct product_format fp8 = {CUDA_R_8F_E4M3, CUDA_R_16BF, CUDA_R_32F,
@@ -21,8 +21,8 @@ static const struct product_format int8 = {CUDA_R_8I, CUDA_R_8I, CUDA_R_32F, CUB
 static const struct product_format int32 = {CUDA_R_8I, CUDA_R_32I, CUDA_R_32I, CUBLAS_COMPUTE_32I,
                                             0};
 
-/* D = A^T B, the only orientation that cuBLASLt offers for all types. Sums have 32 bits or more.
- * Sums of fp8 stay in the tensor units' own format. fp4 has scales of 16 neighbours along k. */
+/* D = A^T B, the only orientation that cuBLASLt offers for all types. Sums have 32 bits or more,
+ * but those of fp8 the tensor units' own format. fp4 has a scale for each 16 neighbours along k. */
 static const struct library_format {
     enum roof_id roof;
     const struct product_format *types; /* NULL: the types that belong to the precision */
@@ -56,7 +56,7 @@ enum {
     RESULT_BYTES = 8 /* size of the largest element, byte */
 };
 
-/* All owned. */
+/* All pointers are owned. */
 struct library {
     void *a, *b, *d, *workspace;
     void *scales;                 /* scales of a and of b, all 1; NULL: not allocated */
@@ -91,7 +91,6 @@ static void library_close(struct roofs *roofs)
     roofs->library = NULL;
 }
 
-/* Allocates roofs->library at the first call. */
 static enum status library_ready(struct roofs *roofs, struct error *error)
 {
     const char *what = "matrix products";
@@ -144,7 +143,6 @@ static enum status scales_ready(const struct roofs *roofs, struct error *error)
     return status;
 }
 
-/* Opens the product at the first call. A call after a failure tries again. */
 static enum status product_ready(const struct roofs *roofs, const struct library_format *format,
                                  int size, struct error *error)
 {
@@ -177,7 +175,7 @@ static enum status product_ready(const struct roofs *roofs, const struct library
 
 /* ---- the family ---- */
 
-/* On chips of unknown rates fp64 has no row: they compute fp64 on vector units. */
+/* fp64 has no row on chips with unknown rates, because most chips have no tensor units for it. */
 static const void *library_row(struct roofs *roofs, int kind, int n)
 {
     for (int i = 0; i < FORMATS; ++i) {
@@ -212,8 +210,8 @@ static enum status library_prepare(struct roofs *roofs, int kind, const void *ro
     return STATUS_OK;
 }
 
-/* Fills A and B with random operands: zeros draw less power and so run faster than real data.
- * Integers are random bytes. fp4 takes random bytes, too: each pattern is a number. */
+/* Fills A and B with random operands, because zeros draw less power and so run faster than real
+ * data. Integers and fp4 are random bytes: each pattern of bits is a number. */
 static enum status operands_fill(struct library *library, enum precision precision,
                                  cudaStream_t stream, struct error *error)
 {

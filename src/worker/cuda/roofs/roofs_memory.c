@@ -9,10 +9,9 @@
 #include "worker/gpu/arena.h"
 #include "worker/gpu/roof_family.h"
 
-/* A launch shape: blocks for each multiprocessor (0: one piece of work for each warp), threads for
- * each block. */
 struct shape {
-    int blocks, threads;
+    int blocks;  /* for each multiprocessor; 0: as many as give each warp one piece of work */
+    int threads; /* for each block */
 };
 
 /* ---- device memory and L2 ---- */
@@ -38,12 +37,12 @@ static const void *memory_row(struct roofs *roofs, int kind, int n)
     return NULL;
 }
 
-/* Launch and tail of a pass over these arrays are below 1 % of its time. Longer arrays would make
- * trials longer, because a trial is at least one pass. */
+/* A pass over these arrays spends below 1 % of its time on launch and tail. Longer arrays would
+ * make trials longer, because a trial is at least one pass. */
 static enum status arrays_reserve(struct roofs *roofs, struct error *error)
 {
     const double most = 2.0 * 1024 * 1024 * 1024; /* byte */
-    const double share = 1.0 / 8;                 /* share of the free memory that arrays may use */
+    const double share = 1.0 / 8;                 /* of the free memory */
     size_t available, total;
     if (roofs->array_bytes > 0)
         return STATUS_OK;
@@ -73,7 +72,8 @@ static size_t bytes_round(const struct variant *variant, double bytes)
 static enum status memory_prepare(struct roofs *roofs, int kind, const void *row, int choice,
                                   struct variant *variant, struct error *error)
 {
-    const double beyond = 8.0; /* size of the arrays over that of L2: L2 holds little of them */
+    const double beyond =
+        8.0; /* arrays of this many sizes of L2, which then holds little of them */
     const double first_traffic = 4e9; /* byte, moved in about a millisecond */
     const double mib = 1024.0 * 1024.0;
     char blocks[48] = "a block for every tile";
@@ -128,7 +128,7 @@ static struct variant reach_variant(struct roofs *roofs)
     return variant;
 }
 
-/* *rate: byte s-1, the best of a few runs of about a millisecond; the first run fetches the set. */
+/* *rate: byte s-1, the best of four runs of about a millisecond; the first run fetches the set. */
 static enum status reach_rate(struct roofs *roofs, struct variant *variant, size_t bytes,
                               double *rate, struct error *error)
 {
@@ -151,7 +151,7 @@ static enum status reach_rate(struct roofs *roofs, struct variant *variant, size
  * largest set before the rate falls below nine tenths of the best rate. */
 static enum status memory_reach(struct roofs *roofs, int kind, double *bytes, struct error *error)
 {
-    enum { STEPS = 32 }; /* tried sizes are multiples of L2 / STEPS */
+    enum { STEPS = 32 }; /* sizes are multiples of L2 / STEPS */
     const double l2 = (double)roofs->gpu->l2_bytes, page = 4096.0, nearly = 0.9;
     double rate, best = 0.0;
     if (kind != ROOF_L2_READ)

@@ -5,12 +5,12 @@
 #include "worker/cuda/gpu/gpu.h"
 #include "worker/gpu/roof_family.h"
 
-/* Size of a copy, and copies in a row. The start of a queued copy takes below 1 % of its time.
- * Pinning memory takes 1.6 ms for each MiB, longer while neighbours pin theirs. */
+/* Bytes of a copy. Starting a queued copy of this size takes below 1 % of its time. Pinning memory
+ * takes 1.6 ms for each MiB, longer while neighbours pin theirs. */
 static const size_t copied = (size_t)32 << 20;
 enum { IN_A_ROW = 4 };
 
-/* The row of a direction is that of roof_kinds. */
+/* The family has no table of its own: its rows are those of roof_kinds. */
 static const void *transfer_row(struct roofs *roofs, int kind, int n)
 {
     (void)roofs;
