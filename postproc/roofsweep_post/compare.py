@@ -339,7 +339,7 @@ def judged_times(found, roofs_found, *how):
 
 def of_many(times, threshold):
     """Returns limited(times), except for devices with MANY configurations. Their speeds are divided by their common
-    pace, which differs between processes and has its own check. Then the mean of the slowest fifth has a limit. A
+    pace, which differs between processes and has its own check. The mean of the slowest fifth has a limit of its own. A
     single configuration has the limit of its rounds, or else WIDEST (docs/measurements.md, "The gate")."""
     times["fair"] = times["paced"]
     # The reference's few rounds may agree by chance, so the scatter of the judged file's rounds counts, too.

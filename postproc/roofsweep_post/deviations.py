@@ -2,8 +2,8 @@
 file.
 
 The reference is the median of the model's devices; if there are two, it is the faster one. A device is slow if it is
-slower than the reference by more than the expected spread. Noise of the judged device does not widen this spread. It is
-the largest of
+slower than the reference by more than the expected spread. Noise of the judged device does not widen this spread. The
+spread is the largest of
 
 - the limit of this kind of value (column `least`, or `between` if devices are compared with each other; default: the
   threshold),
@@ -31,9 +31,9 @@ def speed(table):
 
 def at_equal_clock(found):
     """Replaces roofs of tensor and vector units, and L2 roofs of all devices at once, by their work in a clock cycle,
-    over all samples. They reach the power cap, so the clock of a short burst is arbitrary and says nothing about the
-    device. A kind stays as it is if a device lacks its clock, because work per second cannot be compared with work per
-    cycle."""
+    over all samples. These roofs reach the power cap, so the clock of a short burst is arbitrary and says nothing about
+    the device. A kind stays as it is if a device lacks its clock, because work per second cannot be compared with work
+    per cycle."""
     units = found["name"].str.contains(" tensor | vector") & found["performance"].notna()
     capped = units | (found["name"].str.startswith("l2 ") & (found["condition"] == "together") & found["time"].isna())
     clocked = capped & ~found["name"].isin(found["name"][capped & ~(found["sm_clock"] > 0)])

@@ -27,8 +27,8 @@ time         predicted time: roof x a factor. The factor is a mean of time / roo
 from, to     interval that contains the time in 95 of 100 cases, if FILE has similar rows
 nearest      the most similar row of FILE
 
---device FILE predicts for another device, whose roofs are in FILE. The predicted time is multiplied by a ratio. It
-follows from the roof that takes most of the nearest row's time, from the share of that time, and from the launch
+--device FILE predicts for another device, whose roofs are in FILE. The predicted time is multiplied by a ratio. The
+ratio follows from the roof that takes most of the nearest row's time, from its share of the time, and from the launch
 overhead. The interval is wider, by the scatter of such predictions from an H100 to an H200.
 
 --leave-one-out predicts each row from all other rows, and prints the errors. "by the roof" is the error if the largest

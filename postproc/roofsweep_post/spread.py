@@ -81,9 +81,9 @@ def observations(files):
 
 
 def nested(found):
-    """Returns {level: variance} by the method of moments. It equates sums of squares with their expected values, whose
-    coefficients follow from the sizes of the groups. A level is left out if each group of the next coarser level
-    contains only one of its groups."""
+    """Returns {level: variance} by the method of moments, which equates sums of squares with their expected values. The
+    coefficients of these values follow from the sizes of the groups. A level is left out if each group of the next
+    coarser level contains only one of its groups."""
     keys = [["config_hash", *LEVELS[:i]] for i in range(len(LEVELS) + 1)]
     counts = [len(found.groupby(key)) for key in keys]
     kept = [i for i in range(1, len(keys)) if counts[i] > counts[i - 1]]

@@ -21,7 +21,7 @@ import time
 def points(parser):
     """Yields the program's parsed arguments. With process = shared, yields them again for each further row, with the
     values of the section's axes: axis NAME becomes option --NAME."""
-    shared = "ROOFSWEEP_POINT" in os.environ and stat.S_ISSOCK(os.fstat(0).st_mode)  # only roofsweep sets both
+    shared = "ROOFSWEEP_POINT" in os.environ and stat.S_ISSOCK(os.fstat(0).st_mode)  # only roofsweep does this
     while True:
         axes = shlex.split(os.environ.get("ROOFSWEEP_POINT", ""))
         yield parser.parse_args(sys.argv[1:] + ["--" + axis for axis in axes])

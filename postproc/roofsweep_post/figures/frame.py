@@ -85,7 +85,7 @@ def sources(own):
 
 
 def level_text(scene):
-    """Returns the sentence on memory levels. It names other levels at which rows without bytes at the chosen one are
+    """Returns the sentence on memory levels, with the other levels at which rows without bytes at the chosen one are
     drawn."""
     there = list(dict.fromkeys(scene.extent["level"]))
     if scene.level == "all":

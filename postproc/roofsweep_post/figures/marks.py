@@ -17,7 +17,7 @@ BOXES = "A box of launch overhead has the colour of its series, or is grey if se
 TIMES = (0, (3, 1.5))  # dashes of the line that joins measured times
 CEILING = 2.2  # points: size of the symbol of a ceiling
 HEAD = np.array([[0.0, 0.0], [-2.0, 1.0], [-2.0, -1.0]])  # points: corners of an arrowhead that points to the right
-# {column: exponent of the time in its formula}. It gives the interval of the column from the interval of the time.
+# {column: exponent of the time in its formula}. The interval of the column follows from that of the time.
 OF_TIME = {"performance": -1, "compute_plane": 1, "bandwidth_plane": 1, "time_median": 1}
 ALL_LABELLED = 16  # up to this number all points have labels; with more points only the ends of each series
 
