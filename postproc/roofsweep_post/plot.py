@@ -55,7 +55,7 @@ def add_options(parser):
     parser.add_argument(
         "--level",
         type=str.lower,
-        help="memory level, or `row` for each row's own, or `all` (default: dram; of losses, complexity and time: row)",
+        help="memory level; `row`: each row's own; `all` (default: dram; losses, complexity, time, network: row)",
     )
     parser.add_argument("--width", choices=["column", "page"], default="column", help="default: column")
     parser.add_argument(
