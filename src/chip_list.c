@@ -6,7 +6,7 @@
 #include "model/chip.h"
 #include "model/roof_kind.h"
 
-/* A column of the table: rates of a unit in a precision. */
+/* A column of the table. */
 struct rate {
     enum unit unit;
     enum precision precision;
@@ -18,7 +18,7 @@ static double rate_of(const struct chip *chip, const struct rate *rate)
     return (rate->unit == UNIT_TENSOR ? chip->tensor : chip->vector)[rate->precision];
 }
 
-/* Lists rates that at least one chip has, and returns their number. */
+/* Lists the rates that at least one chip has. Returns their number. */
 static int rates_list(struct rate rates[RATES_MAX])
 {
     int count = 0;
@@ -26,7 +26,7 @@ static int rates_list(struct rate rates[RATES_MAX])
         for (int precision = 0; precision < PRECISION_COUNT; ++precision) {
             bool known = false;
             rates[count] = (struct rate){(enum unit)unit, (enum precision)precision};
-            for (const struct chip *chip = chip_next(NULL); chip; chip = chip_next(chip))
+            for (const struct chip *chip = chips; chip->architecture; ++chip)
                 known |= rate_of(chip, &rates[count]) > 0.0;
             count += known;
         }
@@ -41,11 +41,11 @@ static const char *rate_text(double rate, char text[CELL])
     return text;
 }
 
-/* The model's name without the star at the end of a pattern such as "GeForce RTX 40*". */
+/* The products of a row: its pattern without a star at the end, "others" or "all". */
 static const char *model_text(const struct chip *of, char text[CELL])
 {
     bool siblings = false;
-    for (const struct chip *chip = chip_next(NULL); chip; chip = chip_next(chip))
+    for (const struct chip *chip = chips; chip->architecture; ++chip)
         siblings |= chip != of && chip->capability == of->capability;
     snprintf(text, CELL, "%s", of->model ? of->model : siblings ? "others" : "all");
     text[strcspn(text, "*")] = '\0';
@@ -67,7 +67,7 @@ static void rates_print(const struct rate *rates, int count, FILE *stream)
 {
     char text[CELL];
     heads_print("architecture  capability model", rates, count, stream);
-    for (const struct chip *chip = chip_next(NULL); chip; chip = chip_next(chip)) {
+    for (const struct chip *chip = chips; chip->architecture; ++chip) {
         fprintf(stream, "%-13s %8d.%d %-23s", chip->architecture, chip->capability / 10,
                 chip->capability % 10, model_text(chip, text));
         for (int i = 0; i < count; ++i)
@@ -79,7 +79,7 @@ static void rates_print(const struct rate *rates, int count, FILE *stream)
 static void peaks_print(const struct rate *rates, int count, FILE *stream)
 {
     heads_print("TFLOP/s", rates, count, stream);
-    for (const struct chip_product *of = chip_product_next(NULL); of; of = chip_product_next(of)) {
+    for (const struct chip_product *of = chip_products; of->name; ++of) {
         const struct theory theory = chip_product_theory(of);
         const struct chip *chip = chip_find(of->capability, of->name);
         fprintf(stream, "%-48s", of->name);

@@ -1,5 +1,4 @@
-/* The manifests that come with roofsweep. A name without folder and ending selects one of these
- * manifests. */
+/* The manifests that come with roofsweep. A name without folder and ending selects one of them. */
 #pragma once
 
 #include <limits.h>

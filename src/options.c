@@ -258,7 +258,6 @@ static enum status check_operands(const struct options *options, char **operands
     return STATUS_OK;
 }
 
-/* Options that need or exclude each other. */
 static enum status check_together(const struct options *options, struct error *error)
 {
     const enum action action = options->action;
@@ -280,18 +279,6 @@ static enum status check_together(const struct options *options, struct error *e
     for (size_t i = 0; i < sizeof rules / sizeof *rules; ++i)
         if (rules[i].wrong)
             return error_set(error, STATUS_USAGE, "%s", rules[i].text);
-    return STATUS_OK;
-}
-
-static enum status take_operands(char **operands, int count, struct options *options,
-                                 struct error *error)
-{
-    TRY(check_operands(options, operands, count, error));
-    if (options->action == ACTION_LIST && count > 0)
-        TRY(choose_list(operands[0], options, error));
-    TRY(check_together(options, error));
-    if (needs_manifest(options->action))
-        options->manifest = options->program ? "program" : operands[0];
     return STATUS_OK;
 }
 
@@ -318,7 +305,12 @@ enum status options_parse(int argc, char **argv, struct options *options, struct
                                  argv[optind - 1], error);
         TRY(take_option(&known_options[known], &parsed, error));
     }
-    TRY(take_operands(argv + optind, argc - optind, &parsed, error));
+    TRY(check_operands(&parsed, argv + optind, argc - optind, error));
+    if (parsed.action == ACTION_LIST && optind < argc)
+        TRY(choose_list(argv[optind], &parsed, error));
+    TRY(check_together(&parsed, error));
+    if (needs_manifest(parsed.action))
+        parsed.manifest = parsed.program ? "program" : argv[optind];
     *options = parsed;
     return STATUS_OK;
 }

@@ -9,15 +9,14 @@
 #include "manifest/manifest.h"
 #include "base/status.h"
 
-/* Exit statuses of the program, which --help documents. */
+/* Exit statuses of the program; help_end (options.c) explains them. */
 enum exit_code {
-    EXIT_MEASURED = 0, /* all configurations measured, or skipped with a reason */
-    EXIT_SYSTEM = 1,   /* a file, a library or MPI failed */
-    EXIT_USAGE = 2,    /* the command line or the manifest is wrong; nothing ran */
-    /* complete, but some configurations failed or need more than the time limit */
+    EXIT_MEASURED = 0,
+    EXIT_SYSTEM = 1,
+    EXIT_USAGE = 2,
     EXIT_SOME_FAILED = 3,
-    EXIT_NO_DEVICE = 4,  /* no usable device; required counters refused; replicate lost a device */
-    EXIT_INTERRUPTED = 5 /* ended by a signal or the time limit; --resume goes on */
+    EXIT_NO_DEVICE = 4,
+    EXIT_INTERRUPTED = 5
 };
 enum exit_code exit_code_of(enum status status);
 
@@ -46,15 +45,14 @@ struct options {
     bool has_device;
     int device; /* argument of device_kind_chosen; only if has_device */
     bool resume, overwrite, skip_damaged, any_owner;
-    bool advice;       /* prints the command that shows what limits each row */
-    bool json;         /* format of the final table, --list, --dry-run and --sweeps */
+    bool advice;       /* print the command that shows what limits each row */
+    bool json;         /* print the final table, --list and --dry-run as JSON */
     double time_limit; /* s, from the start of the program; 0: not given; INFINITY: none */
     enum log_level level;
 };
 
 enum status options_parse(int argc, char **argv, struct options *options, struct error *error);
-/* Reads the manifest that the options name, or makes a manifest from --program, and applies --set
- * and --only. */
+/* Reads the manifest, or makes it from --program, and applies --set and --only. */
 enum status options_manifest(const struct options *options, struct manifest **manifest,
                              struct error *error);
 void options_help(FILE *stream);

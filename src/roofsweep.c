@@ -167,9 +167,9 @@ static void begin_mpi(int *argc, char ***argv, const struct log *log)
     guard_end(guard);
 }
 
-/* Refuses ranks that do not know each other, because all would write one output. srun without a PMI
- * that this MPI supports starts such ranks, as does the launcher of another MPI (PMI_SIZE). Only
- * the first task reports the error. Ranks of mpirun are exempt: their variables are those of the
+/* Refuses ranks that do not know each other, because all would write one output. srun starts such
+ * ranks without a PMI that this MPI supports, and so does the launcher of another MPI (PMI_SIZE).
+ * Only the first task reports the error. Ranks of mpirun are exempt: they have the variables of the
  * task in which mpirun's daemon runs. */
 static enum status check_launch(struct log *log, bool by_mpirun, struct error *error)
 {
@@ -246,8 +246,8 @@ static enum status run_sweep(MPI_Comm comm, const struct options *options, doubl
     return status;
 }
 
-/* If standard output is closed, the next opened file would get its descriptor, and the table would
- * be printed into that file. So a read-only /dev/null takes the descriptor, and printing fails. */
+/* Gives a closed standard stream a read-only /dev/null. Otherwise the next opened file would get
+ * the descriptor, and the table would be printed into that file. */
 static void guard_standard_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)
@@ -255,7 +255,7 @@ static void guard_standard_streams(void)
             open("/dev/null", O_RDONLY);
 }
 
-/* Skips the exit handlers of libraries: all files are written and closed by now. */
+/* Skips exit handlers of libraries: all files are written and closed by now. */
 static _Noreturn void leave(enum status status)
 {
     fflush(stderr);
@@ -284,8 +284,8 @@ int main(int argc, char **argv)
         if (status == STATUS_OK)
             leave(run_sweep(MPI_COMM_WORLD, &options, start, &log, argv, &error));
     }
-    /* Actions without MPI run in every process that a launcher starts. The launcher's variables
-     * cannot prevent that: a shell within a job has them, too. */
+    /* Actions without MPI run in every process of a launcher. Its variables cannot prevent that: a
+     * shell within a job has them, too. */
     struct summary summary = {.file = ""};
     if (status == STATUS_OK && options.action != ACTION_SWEEP)
         status = options.action == ACTION_GATHER      ? gather(&options, &log, &summary, &error)

@@ -115,8 +115,8 @@ static struct guard *guard_all(const struct sweep *sweep, int seconds, const cha
     return guard_begin(&settings);
 }
 
-/* Only rank 0 counts the time, as it has the job's environment. share_time_limit gives every rank
- * an alarm, which ends the opening of devices and the measurement of roofs. */
+/* Only rank 0 knows the limit, because it has the job's environment. share_time_limit gives every
+ * rank an alarm, which ends the opening of devices and the measurement of roofs. */
 static void set_time_limit(struct sweep *sweep, const struct options *options, double start)
 {
     const struct time_limit_clock now = {start, clock_monotonic(), clock_epoch()};
@@ -519,8 +519,7 @@ static void take_signal(struct sweep *sweep)
 }
 
 /* Ends the job if rank 0 is silent: no other rank can hand out work or publish, and the journal has
- * all finished rows. Rank 0 may have nothing to send for hours, so this rank sends an echo request
- * in time. */
+ * all finished rows. Rank 0 may have nothing to send for hours, so this rank requests an echo. */
 static void watch_rank_0(struct sweep *sweep)
 {
     struct error error;
@@ -537,7 +536,7 @@ static void watch_rank_0(struct sweep *sweep)
         sweep->asked = transport_send(sweep->transport, 0, MESSAGE_ECHO, "", &error) == STATUS_OK;
 }
 
-/* Waits for output of the worker; false: there was none. */
+/* False: the worker has written nothing. */
 static bool wait_for_worker(const struct sweep *sweep, double seconds)
 {
     struct pollfd descriptors[2];
@@ -547,7 +546,7 @@ static bool wait_for_worker(const struct sweep *sweep, double seconds)
     return ppoll(descriptors, count, &time, NULL) > 0;
 }
 
-/* Handles all messages. True: there was one. */
+/* Handles all messages. False: there was none. */
 static bool receive_all(struct sweep *sweep)
 {
     struct message message;
@@ -574,8 +573,7 @@ static bool receive_all(struct sweep *sweep)
 
 /* Returns the longest time in s between two polls for messages. Rank 0 polls more often, because
  * ranks wait for its replies. A rank with a busy worker polls less often: the worker's output ends
- * the wait, no message but MESSAGE_STOP is due, and hundreds of polling ranks would
- * take cores from the work. */
+ * the wait, no message but MESSAGE_STOP is due, and hundreds of polling ranks would use cores. */
 static double longest_wait(const struct sweep *sweep)
 {
     static const double usual = 2e-3, of_rank_0 = 0.5e-3, at_work = 50e-3;
@@ -614,9 +612,8 @@ static void run_loop(struct sweep *sweep)
     }
 }
 
-/* Waits for all ranks. False: a rank is silent. Ranks other than 0 wait until rank 0 has written
- * the file. */
-static bool wait_for_ranks(struct sweep *sweep)
+/* Ranks other than 0 wait until rank 0 has written the file. */
+bool sweep_part(struct sweep *sweep)
 {
     const struct wait_limit patience = {.seconds =
                                             sweep->rank == 0 ? stop_patience : long_patience};
@@ -665,17 +662,12 @@ enum status sweep_measure(struct sweep *sweep, struct error *error)
     executor_start(sweep->executor);
     run_loop(sweep);
     enum status status = end_loop(sweep, error);
-    if (!wait_for_ranks(sweep))
+    if (!sweep_part(sweep))
         return status;
     struct guard *guard = guard_all(sweep, short_patience, "agreeing on the outcome");
     status = liveness_agree(sweep->comm, status, error);
     guard_end(guard);
     return status;
-}
-
-bool sweep_part(struct sweep *sweep)
-{
-    return wait_for_ranks(sweep);
 }
 
 enum status sweep_publish(const struct sweep *sweep, bool json, struct summary *summary,

@@ -11,7 +11,7 @@
 struct sweep;
 
 /* Rank 0 reads the manifest, makes the plan and checks the outputs; every rank gets the manifest.
- * `start`: s, CLOCK_MONOTONIC, when the program began and the time limit starts. `argv`: the
+ * `start`: clock_monotonic when the program began, from which the time limit counts. `argv`: the
  * command line, which must be the same on all ranks. *sweep is set even on failure, and the caller
  * destroys it. */
 enum status sweep_load(MPI_Comm comm, const struct options *options, char **argv, double start,

@@ -57,34 +57,24 @@ static enum status word_add(struct command_line *line, const char *word, struct 
     return STATUS_OK;
 }
 
-static enum status words_read(const char *text, char *room, struct command_line *line,
-                              struct error *error)
-{
-    struct reading r = {text, room};
-    for (;;) {
-        r.next += strspn(r.next, " \t");
-        if (*r.next == '\0')
-            return word_add(line, NULL, error);
-        r.out = room;
-        TRY(take_word(&r, error));
-        TRY(word_add(line, room, error));
-    }
-}
-
 enum status command_line_split(const char *text, struct command_line *line, struct error *error)
 {
     struct command_line split = {NULL, 0};
     char *room = malloc(strlen(text) + 1);
-    if (!room)
-        return error_set(error, STATUS_SYSTEM, "out of memory");
-    enum status status = words_read(text, room, &split, error);
-    free(room);
-    if (status) {
-        command_line_clear(&split);
-        return status;
+    struct reading r = {.next = text};
+    enum status status = room ? STATUS_OK : error_set(error, STATUS_SYSTEM, "out of memory");
+    while (status == STATUS_OK && *(r.next += strspn(r.next, " \t"))) {
+        r.out = room;
+        status = take_word(&r, error);
+        status = status ? status : word_add(&split, room, error);
     }
-    *line = split;
-    return STATUS_OK;
+    free(room);
+    status = status ? status : word_add(&split, NULL, error);
+    if (status)
+        command_line_clear(&split);
+    else
+        *line = split;
+    return status;
 }
 
 void command_line_clear(struct command_line *line)

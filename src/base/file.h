@@ -46,8 +46,8 @@ bool owner_is_trusted(uid_t owner);
 enum { OWNER_TEXT = 64 };
 void owner_format(uid_t owner, char text[OWNER_TEXT]);
 
-/* Writes number and user of the process that has locked the open file (flock), or "another job" if
- * no process of this node has. */
+/* Writes number and user of the process of this node that has locked the open file (flock);
+ * "another job" if there is none. */
 enum { HOLDER_TEXT = 96 };
 void lock_holder(int fd, char text[HOLDER_TEXT]);
 

@@ -28,7 +28,7 @@ struct log {
 bool colour_wanted(int descriptor);
 
 /* Makes a log. If nobody reads its pipe or terminal, it waits for a second, then drops and counts
- * messages. log.stream may be a new stream with the descriptor of `stream`: close it first. */
+ * messages. log.stream may be a new stream on the same descriptor: close it before `stream`. */
 struct log log_create(FILE *stream, enum log_level level, int rank);
 
 /* Prints "roofsweep: 2026-11-22T01:50:03Z node7 rank 3: TEXT" and a newline; rank 0 prints no rank.

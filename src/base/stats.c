@@ -41,12 +41,10 @@ double stats_sort(double *values, size_t count)
 static double *sorted_copy(const double *values, size_t count, struct error *error)
 {
     double *copy = malloc(count * sizeof *copy);
-    if (copy) {
-        memcpy(copy, values, count * sizeof *copy);
-        stats_sort(copy, count);
-    } else {
+    if (copy)
+        stats_sort(memcpy(copy, values, count * sizeof *copy), count);
+    else
         error_set(error, STATUS_SYSTEM, "no memory for %zu samples", count);
-    }
     return copy;
 }
 

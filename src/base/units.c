@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* s; a shorter time is below the clocks' resolution, a longer one is a typo and would overflow
- * them */
+/* s; clocks do not resolve shorter times, and longer times are typos */
 #define DURATION_MIN 1e-6
 #define DURATION_MAX 1e9
 

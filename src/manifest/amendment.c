@@ -88,7 +88,7 @@ static enum status setting_parse(const char *text, struct setting *setting, stru
     return setting_check(text, setting, error);
 }
 
-/* Returns whether the setting belongs to the section that the writer is in. */
+/* Whether the setting belongs to the section that the writer is in. */
 static bool is_meant(const struct setting *setting, const struct writer *writer)
 {
     const struct workload *workload = workload_find(writer->name);
@@ -99,7 +99,7 @@ static bool is_meant(const struct setting *setting, const struct writer *writer)
     return workload ? has : group && strcmp(group, writer->name) == 0;
 }
 
-/* Whether a setting replaces the line of `key`. It also replaces keys that its own key excludes. */
+/* Whether a setting of this section has `key`, or (in sweep, measure, peaks) excludes it. */
 static bool is_replaced(const struct writer *writer, const char *key)
 {
     const bool group = words_find(settings_groups, writer->name) >= 0;
@@ -176,8 +176,8 @@ static void write_missing_groups(struct writer *writer)
     }
 }
 
-/* Writes the hint for a wrong label: the nearest label and all labels; if `groups`, also sweep,
- * measure and peaks. "": no memory. */
+/* Writes words_hint for a wrong label. `groups`: allows sweep, measure and peaks, too. "": no
+ * memory. */
 static void hint_labels(const struct manifest *manifest, bool groups, const char *text,
                         char hint[WORDS_HINT])
 {

@@ -2,8 +2,7 @@
  * kept in the file.
  *
  * Lines of sections that --only leaves out become comments, so that other lines keep their numbers.
- * --set writes its key below the section's name, and makes a comment of the line that it
- * replaces. */
+ * --set writes its line below the section's name. The line that it replaces becomes a comment. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,11 +15,11 @@ enum { AMENDMENTS_MAX = 32 };
 
 /* Strings stay the caller's. */
 struct amendment {
-    /* "KEY=VALUE" or "SECTION.KEY=VALUE", where SECTION is sweep, measure, peaks or a label.
-     * Sections of one label get the key if their workload may have it.
-     * Without SECTION the key goes to each workload section that may have it, and to [sweep],
-     * [measure] or [peaks] if the key is one of its settings. If the manifest lacks that section
-     * and no other section has taken the key, the section is added. */
+    /* "KEY=VALUE" or "SECTION.KEY=VALUE", where SECTION is sweep, measure, peaks or a label. With a
+     * label, the sections of that label get the key; if it is a parameter of some, only these do.
+     * Without SECTION, each workload section with that parameter gets the key, and the one of
+     * [sweep], [measure] and [peaks] that has it as a setting. If the manifest lacks the section
+     * of the setting, and no other section took the key, the section is added. */
     const char *sets[AMENDMENTS_MAX];
     size_t set_count;
     const char *onlys[AMENDMENTS_MAX]; /* labels of workload sections to keep; none: all */

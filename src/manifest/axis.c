@@ -38,7 +38,6 @@ struct range {
     char operation; /* '*' or '+' */
 };
 
-/* Cuts `item` into its parts. */
 static enum status range_parse(const struct parameter *parameter, char *item, struct range *range,
                                struct error *error)
 {
@@ -89,14 +88,11 @@ static enum status range_append(const struct parameter *parameter, const struct 
     bool geometric = range->operation == '*';
     /* The last value that a step may start from: the next one is in the range, and in int64_t. */
     int64_t stop = geometric ? range->last / range->step : range->last - range->step;
-    int64_t i = range->first;
-    enum status status =
-        value_append(axis, (struct value){.first = i, .second = both ? i : 0}, error);
-    while (status == STATUS_OK && i <= stop) {
-        i = geometric ? i * range->step : i + range->step;
-        status = value_append(axis, (struct value){.first = i, .second = both ? i : 0}, error);
+    for (int64_t i = range->first;; i = geometric ? i * range->step : i + range->step) {
+        TRY(value_append(axis, (struct value){.first = i, .second = both ? i : 0}, error));
+        if (i > stop)
+            return STATUS_OK;
     }
-    return status;
 }
 
 static enum status item_append(const struct parameter *parameter, char *item, size_t *room,

@@ -1,14 +1,13 @@
-/* A parameter's list of values, as in "16, 32, 64:512:*2". */
+/* A parameter's list of values, such as "16, 32, 64:512:*2". */
 #pragma once
 
 #include "base/status.h"
 #include "model/parameter.h"
 
-/* One parameter's list of values. */
 struct axis {
     struct value *values;
-    size_t count; /* number of values; 0: the section does not name the parameter */
-    int line; /* line of the key; INT_MAX: values from [measure], after all lines of the section */
+    size_t count; /* 0: the section does not name the parameter */
+    int line;     /* line of the key; INT_MAX: [measure] has the values */
 };
 
 enum {
@@ -26,7 +25,7 @@ enum status room_take(size_t count, size_t *room, struct error *error);
  * only. */
 enum status axis_parse(const struct parameter *parameter, const char *text, size_t *room,
                        struct axis *axis, struct error *error);
-/* STATUS_USAGE if a value comes twice. */
+/* STATUS_USAGE: a value comes twice. */
 enum status axis_distinct(const struct parameter *parameter, const struct axis *axis,
                           struct error *error);
 void axis_clear(struct axis *axis);

@@ -12,19 +12,19 @@ struct term {
     enum comparison comparison;
     struct value value;
 };
-/* A rule: excludes a configuration if all terms hold. */
+/* A rule excludes the configurations for which all terms hold. */
 struct exclusion {
     struct term *terms;
     size_t count;
 };
 
-/* Parses rules, separated by commas. A rule is terms joined by &, which must all hold. Words, free
- * texts and the padding's keywords have only = and !=. Each term takes one value from *room, see
- * axis.h. Sets the outputs, owned by the caller, on success only. */
+/* Parses rules, separated by commas. A rule has terms, joined by &. Words, free texts and the
+ * padding's keywords have only = and !=. Each term takes one value from *room, see axis.h. Sets the
+ * outputs, owned by the caller, on success only. */
 enum status exclusions_parse(const struct workload *workload, const char *text, size_t *room,
                              struct exclusion **exclusions, size_t *count, struct error *error);
 void exclusions_destroy(struct exclusion *exclusions, size_t count);
 
-/* Whether all terms hold. An order comparison holds for an extent if it holds for rows and columns,
- * and never for a padding keyword. */
+/* Whether all terms hold. Comparisons of order hold for an extent if they hold for rows and
+ * columns, and never for a padding keyword. */
 bool exclusion_holds(const struct exclusion *exclusion, const struct config *config);

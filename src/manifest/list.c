@@ -43,7 +43,6 @@ static enum status field_next(char **at, char **field, struct error *error)
 
 enum { NAME, COUNT, WORKLOAD, PARAMETERS };
 
-/* Finds a column among the names above and the workload's parameters. */
 static enum status column_find(const struct workload *workload, const char *column, int *found,
                                struct error *error)
 {
@@ -100,7 +99,7 @@ static enum status field_take(struct list_row *row, const char *column, const ch
     return STATUS_OK;
 }
 
-/* Takes a line of a workload's configuration; the header comes first. */
+/* Takes a line below the header. */
 static enum status row_take(struct list *list, char **fields, size_t count, int line,
                             struct error *error)
 {
@@ -128,7 +127,7 @@ static enum status row_take(struct list *list, char **fields, size_t count, int 
     return STATUS_OK;
 }
 
-/* An ini_visit of a file's lines. */
+/* Takes the header or a line below it. An ini_visit for lists in files. */
 static enum status line_take(void *user, const struct ini_line *line, struct error *error)
 {
     struct list *list = user;
@@ -172,8 +171,7 @@ enum status list_take(struct list *list, const struct workload *workload,
 
 static enum status file_read(struct list *list, FILE *file, size_t *size)
 {
-    static const char mark[] =
-        "\xef\xbb\xbf"; /* byte order mark of UTF-8, which some editors write */
+    static const char mark[] = "\xef\xbb\xbf"; /* byte order mark; some editors write it */
     char *line = NULL;
     size_t room = 0;
     FILE *text = open_memstream(&list->text, size);

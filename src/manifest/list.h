@@ -1,6 +1,6 @@
-/* The list of a workload section: CSV by RFC 4180, one configuration a line, in a file or in the
- * section with a '|' in front. A file is read as lines with '|', so that errors name its lines and
- * that manifest_embed_lists can keep it in the manifest's text. */
+/* The list of a workload section: CSV by RFC 4180, one configuration a line. The lines are in a
+ * file, or in the section behind a '|'. Lines of a file get a '|' when they are read, for
+ * manifest_embed_lists. */
 #pragma once
 
 #include <stddef.h>
@@ -12,28 +12,29 @@
 /* A line of a list, for the section's workload. */
 struct list_row {
     struct config config; /* values of the columns; all other parameters have defaults */
-    uint32_t set;         /* bit of each parameter that has a value */
+    uint32_t set;         /* bit i: the line has a value of parameter i */
     char *name;           /* owned; NULL: none */
-    int64_t count;        /* how often the network has it */
+    int64_t count;        /* how often the network has the configuration */
     size_t place;         /* number of the line, from 1, among the list's lines of all workloads */
     int line;
 };
 struct list {
     const struct workload *workload; /* workload of the section */
-    char *path; /* owned; value of the key `list`, and after list_finish the path of the file that
-                   has the lines; NULL: the section has no list */
-    int line;   /* line number of the key */
-    char *text; /* owned; the file's lines, each behind a '|'; NULL: not from a file */
-    char **columns; /* owned; names in `header`, owned; NULL before the header */
-    char *header;
-    struct list_row *rows; /* owned */
+    /* owned; value of the key `list`, after list_finish the path of the file with the lines; NULL:
+     * the section has no list */
+    char *path;
+    int line;              /* line number of the key */
+    char *text;            /* owned; the file's lines, each behind a '|'; NULL: not from a file */
+    char *header;          /* owned */
+    char **columns;        /* owned array of names in `header`; NULL before the header */
+    struct list_row *rows; /* [count], owned */
     size_t column_count, count, places;
 };
 
-/* Takes the key `list`, or a line with '|'. `workload` is that of the section. */
+/* Takes the key `list`, or a line behind '|'. */
 enum status list_take(struct list *list, const struct workload *workload,
                       const struct ini_line *line, struct error *error);
 /* Ends the list of a section that has one: reads the file, unless the section has the lines.
- * `path` is the manifest's, to which list->path is relative. The error has a place in front. */
+ * list->path is relative to `path`, the manifest. The error begins with a place. */
 enum status list_finish(struct list *list, const char *path, struct error *error);
 void list_clear(struct list *list);

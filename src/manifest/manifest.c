@@ -37,7 +37,7 @@ const struct section_kind *section_kind_of(const struct workload *workload)
 struct reader {
     struct manifest *manifest;
     struct settings settings;
-    int group;                  /* index of the current section of settings; -1: a workload */
+    int group;                  /* index into settings_groups; -1: in a workload section */
     size_t room;                /* number of values that the rest of the manifest may have */
     void *labels;               /* tree of "WORKLOAD LABEL", owned, see tsearch */
     int group_line[GROUPS_MAX]; /* first line of each section of settings; 0: not there */
@@ -48,7 +48,7 @@ static int label_compare(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-/* Notes workload and label; a network may have a section of each workload. */
+/* Notes workload and label, which sections of other workloads may have, too. */
 static enum status label_note(struct reader *reader, const struct workload *workload,
                               const char *label, struct error *error)
 {
@@ -136,24 +136,21 @@ static enum status line_take(void *user, const struct ini_line *line, struct err
                          : section_take(section, line, &reader->room, error);
 }
 
-/* The default title is "", the default output of "a/conv2d.ini" is "conv2d.nc". */
+/* The default title is "". The default output of "a/conv2d.ini" is "conv2d.nc". */
 static enum status text_defaults(struct manifest *manifest, struct error *error)
 {
-    if (!manifest->sweep.title)
-        manifest->sweep.title = strdup("");
-    if (!manifest->sweep.title)
-        return error_set(error, STATUS_SYSTEM, "out of memory");
-    if (manifest->sweep.output)
-        return STATUS_OK;
+    struct sweep_settings *sweep = &manifest->sweep;
     const char *slash = strrchr(manifest->path, '/');
     const char *name = slash ? slash + 1 : manifest->path;
     size_t length = strlen(name);
     if (length > 4 && strcmp(name + length - 4, ".ini") == 0)
         length -= 4;
-    if (asprintf(&manifest->sweep.output, "%.*s.nc", (int)length, name) >= 0)
-        return STATUS_OK;
-    manifest->sweep.output = NULL;
-    return error_set(error, STATUS_SYSTEM, "out of memory");
+    if (!sweep->title)
+        sweep->title = strdup("");
+    if (!sweep->output && asprintf(&sweep->output, "%.*s.nc", (int)length, name) < 0)
+        sweep->output = NULL;
+    return sweep->title && sweep->output ? STATUS_OK
+                                         : error_set(error, STATUS_SYSTEM, "out of memory");
 }
 
 static enum status reader_finish(struct reader *reader, struct error *error)
@@ -278,21 +275,6 @@ enum status manifest_read(const char *path, struct manifest **manifest, struct e
     return status;
 }
 
-/* The manifest of --program. Doubles braces, because single ones would name an axis. */
-static char *program_text(const char *command)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *stream = open_memstream(&text, &size);
-    if (!stream)
-        return NULL;
-    fputs("[program program]\nregion = all\ncommand = ", stream);
-    for (; *command; ++command)
-        fprintf(stream, "%c%s", *command, *command == '{' ? "{" : *command == '}' ? "}" : "");
-    fputc('\n', stream);
-    return fclose(stream) == 0 ? text : NULL;
-}
-
 enum status manifest_of_program(const char *command, struct manifest **manifest,
                                 struct error *error)
 {
@@ -302,9 +284,19 @@ enum status manifest_of_program(const char *command, struct manifest **manifest,
         return error_set(error, STATUS_USAGE,
                          "--program: a line break, or a ';' after a blank; write a manifest with "
                          "[program LABEL], or a script");
-    char *text = program_text(command);
-    if (!text)
+    char *text = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&text, &size);
+    if (!stream)
         return error_set(error, STATUS_SYSTEM, "out of memory");
+    fputs("[program program]\nregion = all\ncommand = ", stream);
+    for (; *command; ++command) /* single braces would name an axis */
+        fprintf(stream, "%c%s", *command, *command == '{' ? "{" : *command == '}' ? "}" : "");
+    fputc('\n', stream);
+    if (fclose(stream) != 0) {
+        free(text);
+        return error_set(error, STATUS_SYSTEM, "out of memory");
+    }
     enum status status = parse_at("program", "program", text, strlen(text), manifest, error);
     free(text);
     return status;

@@ -14,7 +14,7 @@
 #include "manifest/settings.h"
 
 struct manifest {
-    char *path;   /* path as given, for messages */
+    char *path;   /* as given, for messages */
     char *text;   /* the whole file, for journal and NetCDF; see manifest_embed_lists */
     char *folder; /* absolute folder of the file, where programs run; NULL: from manifest_parse */
     struct sweep_settings sweep;
@@ -35,8 +35,8 @@ enum status manifest_parse(const char *path, const char *text, size_t length,
  * is "program". */
 enum status manifest_of_program(const char *command, struct manifest **manifest,
                                 struct error *error);
-/* Puts the lines of lists that are files into manifest->text, below their keys, so that the text
- * alone makes the plan. */
+/* Puts the lines of list files into manifest->text, below their keys, so that the text alone makes
+ * the plan. */
 enum status manifest_embed_lists(struct manifest *manifest, struct error *error);
 void manifest_destroy(struct manifest *manifest); /* takes NULL */
 

@@ -23,7 +23,7 @@ struct places {
 };
 
 struct builder {
-    struct plan plan;
+    struct plan *plan;
     const struct section **last; /* the last section that has each item */
 };
 
@@ -92,14 +92,14 @@ static bool shape_next(struct places *places)
     return false;
 }
 
-/* Returns the product, at most UINT64_MAX. */
+/* At most UINT64_MAX. */
 static uint64_t product(uint64_t a, uint64_t b)
 {
     uint64_t result;
     return __builtin_mul_overflow(a, b, &result) ? UINT64_MAX : result;
 }
 
-/* Number of the section's configurations, with the excluded ones. */
+/* Number of the section's configurations, including excluded ones. */
 static uint64_t section_count(const struct section *section)
 {
     struct places places = places_make(section);
@@ -158,7 +158,7 @@ static void item_keep(void *item)
     (void)item;
 }
 
-/* Appends "LABEL:PLACE NAME xCOUNT", unless the axes give this row a second time. */
+/* Appends "LABEL:PLACE NAME xCOUNT", unless `listed` ends with it: axes can repeat the row. */
 static enum status row_note(struct plan_item *item, const struct section *section,
                             const struct list_row *row, struct error *error)
 {
@@ -181,12 +181,12 @@ static enum status row_note(struct plan_item *item, const struct section *sectio
     return STATUS_OK;
 }
 
-/* `row`: the list's row that the configuration is made of, or NULL. */
+/* `row`: the list's row from which the configuration comes, or NULL. */
 static enum status config_add(struct builder *builder, const struct section *section,
                               const struct list_row *row, const struct config *config,
                               struct error *error)
 {
-    struct plan *plan = &builder->plan;
+    struct plan *plan = builder->plan;
     struct plan_item *item = &plan->items[plan->count];
     struct error unused;
     *item = (struct plan_item){.config = *config};
@@ -217,7 +217,7 @@ static enum status config_add(struct builder *builder, const struct section *sec
     return STATUS_OK;
 }
 
-/* Adds the combinations of all axes with a row of the list; `row` NULL: without a list. */
+/* Adds the combinations of all axes with a row of the list. `row` NULL: there is no list. */
 static enum status row_add(struct builder *builder, const struct manifest *manifest,
                            const struct section *section, const struct list_row *row,
                            struct error *error)
@@ -239,7 +239,7 @@ static enum status row_add(struct builder *builder, const struct manifest *manif
         for (size_t i = 0; i < section->exclusion_count && !excluded; ++i)
             excluded = exclusion_holds(&section->exclusions[i], &point);
         if (excluded) {
-            builder->plan.excluded += 1;
+            builder->plan->excluded += 1;
             continue;
         }
         if (section->kind)
@@ -249,8 +249,10 @@ static enum status row_add(struct builder *builder, const struct manifest *manif
     return STATUS_OK;
 }
 
-static void plan_clear(struct plan *plan)
+void plan_destroy(struct plan *plan)
 {
+    if (!plan)
+        return;
     for (size_t i = 0; i < plan->count; ++i) {
         free(plan->items[i].label);
         free(plan->items[i].listed);
@@ -258,6 +260,7 @@ static void plan_clear(struct plan *plan)
     }
     tdestroy(plan->hashes, item_keep);
     free(plan->items);
+    free(plan);
 }
 
 static enum status items_finish(struct plan *plan, struct error *error)
@@ -292,9 +295,9 @@ static enum status builder_fill(struct builder *builder, const struct manifest *
 {
     const size_t room = count > 0 ? count : 1;
     const struct section *first = manifest->sections;
-    builder->plan.items = calloc(room, sizeof *builder->plan.items);
+    builder->plan->items = calloc(room, sizeof *builder->plan->items);
     builder->last = calloc(room, sizeof *builder->last);
-    if (!builder->plan.items || !builder->last)
+    if (!builder->plan->items || !builder->last)
         return error_set(error, STATUS_SYSTEM, "no memory for %llu configurations",
                          (unsigned long long)count);
     for (size_t i = 0; i < manifest->section_count; ++i) {
@@ -304,41 +307,29 @@ static enum status builder_fill(struct builder *builder, const struct manifest *
         if (!section->list.path)
             TRY(row_add(builder, manifest, section, NULL, error));
     }
-    if (builder->plan.count > 0 || builder->plan.excluded == 0)
-        return items_finish(&builder->plan, error);
-    /* Every section is empty, so each has an exclude; the error names the first exclude. */
+    if (builder->plan->count > 0 || builder->plan->excluded == 0)
+        return items_finish(builder->plan, error);
+    /* Every section is empty, so each has an exclude. The error names the first one. */
     return error_set(error, STATUS_USAGE,
                      "%s:%d: exclude leaves out every configuration of [%s %s]%s, %zu in all",
                      manifest->path, first->exclude_line, first->workload->name, first->label,
                      manifest->section_count > 1 ? " and of the other sections" : "",
-                     builder->plan.excluded);
+                     builder->plan->excluded);
 }
 
 enum status plan_create(const struct manifest *manifest, struct plan **plan, struct error *error)
 {
-    struct builder builder = {.last = NULL};
     uint64_t count = 0;
     TRY(manifest_count(manifest, &count, error));
-    struct plan *created = malloc(sizeof *created);
-    enum status status = created ? builder_fill(&builder, manifest, count, error)
-                                 : error_set(error, STATUS_SYSTEM, "out of memory");
+    struct builder builder = {.plan = calloc(1, sizeof *builder.plan)};
+    enum status status = builder.plan ? builder_fill(&builder, manifest, count, error)
+                                      : error_set(error, STATUS_SYSTEM, "out of memory");
     free(builder.last);
-    if (status) {
-        plan_clear(&builder.plan);
-        free(created);
-        return status;
-    }
-    *created = builder.plan;
-    *plan = created;
-    return STATUS_OK;
-}
-
-void plan_destroy(struct plan *plan)
-{
-    if (!plan)
-        return;
-    plan_clear(plan);
-    free(plan);
+    if (status)
+        plan_destroy(builder.plan);
+    else
+        *plan = builder.plan;
+    return status;
 }
 
 enum { NAME_WIDTH_MAX = 100 };
@@ -376,7 +367,6 @@ void plan_print_notes(const struct plan *plan, FILE *stream)
     }
 }
 
-/* Texts of an item, for people and programs. */
 struct item_text {
     char configuration[WORKLOAD_TEXT];
     bool exists;         /* the configuration can exist */

@@ -1,9 +1,9 @@
-/* The plan: every configuration of a manifest, each once, in the manifest's order.
+/* The plan: every configuration of a manifest, each once, in the order of the sections.
  *
- * A pure function of the manifest. The order is that of the sections. Within a section, the rows of
- * its list are in order; within a row, shape parameters vary in the order of their lines, the first
- * slowest; within each shape the series do likewise. Configurations that two sections share are one
- * item, at its first place, with both labels. Immutable after plan_create. */
+ * A pure function of the manifest. Within a section, rows of the list are in order. Within a row,
+ * shape parameters vary in the order of their lines, the first slowest. Within a shape, series vary
+ * in that order, too. Configurations that two sections share are one item, at its first place, with
+ * both labels. Immutable after plan_create. */
 #pragma once
 
 #include <jansson.h>
@@ -15,9 +15,9 @@ struct plan_item {
     struct config config;
     char hash[CONFIG_HASH_TEXT];
     char *label;      /* owned; labels of all sections that have the item, separated by a space */
-    char *name;       /* owned; name of its row, see naming.h */
-    char *listed;     /* owned; rows of lists that ask for the item, see naming.h; NULL: none */
-    int64_t count;    /* sum of the counts of these rows */
+    char *name;       /* owned; see naming.h */
+    char *listed;     /* owned; rows of lists with the item, see naming.h; NULL: none */
+    int64_t count;    /* sum of the counts of the rows in `listed` */
     struct cost cost; /* 0: the configuration cannot exist; NaN: the workload has no model */
 };
 
@@ -29,8 +29,8 @@ struct plan {
     size_t excluded; /* number of configurations left out by `exclude` */
 };
 
-/* STATUS_USAGE: no configuration, or more than manifest->sweep.max_configurations, which are
- * counted before they are expanded. */
+/* STATUS_USAGE: every configuration is excluded, a section_kind refuses one, or there are more than
+ * manifest->sweep.max_configurations (counted before they are expanded). */
 enum status plan_create(const struct manifest *manifest, struct plan **plan, struct error *error);
 void plan_destroy(struct plan *plan); /* takes NULL */
 
@@ -42,9 +42,8 @@ enum status plan_find_programs(const struct plan *plan, const char *folder, stru
 /* Prints for each label the values that no line of the manifest sets (section_kind.note). */
 void plan_print_notes(const struct plan *plan, FILE *stream);
 
-/* Prints the text of --dry-run: a line for each item with hash, modelled FLOPs, bytes and memory,
- * name, and the reason if it cannot exist; then the counts. "-": a
- * cost without a model. */
+/* Prints the text of --dry-run: a line for each item with hash, modelled cost ("-": no model),
+ * name, configuration, and the reason if it cannot exist; then the counts. */
 void plan_print(const struct plan *plan, FILE *stream);
 /* Encodes the plan as JSON. Values are in SI units, hashes have all digits, and costs without a
  * model are null. NULL: no memory. */

@@ -66,7 +66,7 @@ static enum status zip_check(const struct section *section, const char *path, st
     return STATUS_OK;
 }
 
-/* In a zip a value may come twice, because another axis differs. */
+/* In a zip a value may come twice, because another axis may differ. */
 static enum status distinct_check(const struct section *section, const char *path,
                                   struct error *error)
 {

@@ -11,19 +11,17 @@ enum { SWEEP, MEASURE, PEAKS }; /* indices into settings_groups */
 
 static const char *const distribute_words[] = {"split", "replicate", NULL};
 static const char *const cache_words[] = {"hot", "cold", "both", NULL};
-static const char *const cache_axes[] = {"hot", "cold",
-                                         "hot, cold"}; /* values of the target for each word */
+static const char *const cache_axes[] = {"hot", "cold", "hot, cold"}; /* by word */
 
 struct setting {
     int group;
     const char *key;
     enum { TEXT, WORD, DEVICE, INTEGER, FLAG, DURATION, FRACTION, SET } kind;
-    size_t offset, size; /* byte; place of the target in struct settings */
-    int64_t minimum, maximum;
+    size_t offset, size;      /* byte; place of the target in struct settings */
+    int64_t minimum, maximum; /* SET: `maximum` is the number of words */
     const char *const *words; /* first word of a WORD or SET */
-    /* bytes from a word of a SET to the next; a SET has `maximum` words */
-    size_t stride;
-    const char *all; /* the word that stands for all words of a SET */
+    size_t stride;            /* SET: byte from one word to the next */
+    const char *all;          /* SET: the word that stands for all words */
 };
 
 /* Targets are bool, int, an enum, int64_t or uint64_t. */
@@ -209,13 +207,10 @@ void settings_keys(const char *keys[SETTINGS_MAX], const char *groups[SETTINGS_M
 
 bool settings_exclude(const char *key, const char *other)
 {
-    static const char *const pairs[][2] = {
-        {"iterations", "stop"}, {"iterations", "min_time"}, {"iterations", "max_time"}};
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; ++i)
-        if ((strcmp(key, pairs[i][0]) == 0 && strcmp(other, pairs[i][1]) == 0) ||
-            (strcmp(key, pairs[i][1]) == 0 && strcmp(other, pairs[i][0]) == 0))
-            return true;
-    return false;
+    static const char *const fixed = "iterations";
+    static const char *const adaptive[] = {"stop", "min_time", "max_time", NULL};
+    return (strcmp(key, fixed) == 0 && words_find(adaptive, other) >= 0) ||
+           (strcmp(other, fixed) == 0 && words_find(adaptive, key) >= 0);
 }
 
 int settings_line(const struct settings *settings, const char *key)

@@ -12,8 +12,8 @@ struct sweep_settings {
     bool replicate; /* distribute = replicate */
     double timeout; /* s; limit for one configuration */
     int retries;    /* further attempts after a worker was lost */
-    int rounds;     /* [measure] rounds: measurements of the whole sweep */
-    uint64_t max_configurations; /* limit; a larger plan is refused */
+    int rounds;     /* [measure] rounds: number of measurements of the whole sweep */
+    uint64_t max_configurations; /* a larger plan is refused */
     uint64_t seed;               /* seed of the inputs' random values */
 };
 
@@ -29,9 +29,9 @@ struct settings {
 
 extern const char *const settings_groups[]; /* "sweep", "measure", "peaks", NULL */
 
-/* All defaults. title, output and reuse are NULL; the caller frees them. */
+/* All defaults. title, output and reuse are NULL, and owned by the caller. */
 struct settings settings_default(void);
-/* The text of an axis "cache", for sections without one. */
+/* The values of `cache`, as in a manifest, for sections without that key. */
 const char *settings_cache(const struct settings *settings);
 /* Sets one key; `group` is an index into settings_groups. */
 enum status settings_take(struct settings *settings, int group, const struct ini_line *line,
@@ -42,8 +42,7 @@ bool settings_exclude(const char *key, const char *other);
 const char *settings_group_of(const char *key);
 /* All keys, with the names of their groups. */
 void settings_keys(const char *keys[SETTINGS_MAX], const char *groups[SETTINGS_MAX]);
-/* Line of a key; 0 if it is not in the manifest. */
+/* 0: the key is not in the manifest. */
 int settings_line(const struct settings *settings, const char *key);
-/* After the last line: refuses keys that exclude each other. "PATH:LINE: " is in front of the
- * error. */
+/* After the last line: refuses keys that exclude each other. Errors begin with "PATH:LINE: ". */
 enum status settings_finish(struct settings *settings, const char *path, struct error *error);

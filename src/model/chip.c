@@ -48,7 +48,7 @@
 #define RTX_120   "Blackwell",    120, 128*K, 128,  NAN, VECTOR( 2, 128, 128, 128)
 
 /* Within a capability, rows with a model precede the row without one. */
-static const struct chip chips[] = {
+const struct chip chips[] = {
     /*                   fp64  tf32  fp16  bf16   fp8    fp4  int8 */
     {VOLTA,     TENSOR(  0,    0,  512,    0,    0,     0,    0), NULL},
     {TURING,    TENSOR(  0,    0,    0,    0,    0,     0,    0), "GeForce GTX 16*"},
@@ -73,9 +73,10 @@ static const struct chip chips[] = {
     {RTX_120,   TENSOR(NAN,  128,  256,  256,  512,  2048, 1024), "GeForce RTX 50*"},
     {RTX_120,   TENSOR(NAN,  256,  512,  512, 1024,  2048, 1024), "RTX PRO 6000 Blackwell*"},
     {RTX_120,   TENSOR(NAN,  NAN,  NAN,  NAN,  NAN,   NAN,  NAN), NULL},
+    {0},
 };
 
-static const struct chip_product products[] = {
+const struct chip_product chip_products[] = {
     {"Tesla V100-SXM2",                              70,  80, 1.530e9,  0.877e9, 4096},
     {"NVIDIA GeForce RTX 2080 Ti",                   75,  68, 1.635e9,  7.000e9,  352},
     {"Tesla T4",                                     75,  40, 1.590e9,  5.001e9,  256},
@@ -93,6 +94,7 @@ static const struct chip_product products[] = {
     {"NVIDIA B200",                                 100, 148, 1.860e9,  3.996e9, 8192},
     {"NVIDIA GeForce RTX 5090",                     120, 170, 2.407e9, 14.001e9,  512},
     {"NVIDIA RTX PRO 6000 Blackwell Server Edition", 120, 188, 2.617e9, 14.001e9, 512},
+    {0},
 };
 /* clang-format on */
 static const struct chip unknown = {
@@ -113,24 +115,11 @@ static bool name_has(const char *name, const char *pattern)
     return false;
 }
 
-const struct chip *chip_next(const struct chip *chip)
-{
-    const struct chip *next = chip ? chip + 1 : chips;
-    return next < chips + sizeof chips / sizeof *chips ? next : NULL;
-}
-
-const struct chip_product *chip_product_next(const struct chip_product *product)
-{
-    const struct chip_product *next = product ? product + 1 : products;
-    return next < products + sizeof products / sizeof *products ? next : NULL;
-}
-
 const struct chip *chip_find(int capability, const char *name)
 {
-    for (size_t i = 0; i < sizeof chips / sizeof *chips; ++i)
-        if (chips[i].capability == capability &&
-            (!chips[i].model || name_has(name, chips[i].model)))
-            return &chips[i];
+    for (const struct chip *chip = chips; chip->architecture; ++chip)
+        if (chip->capability == capability && (!chip->model || name_has(name, chip->model)))
+            return chip;
     return &unknown;
 }
 

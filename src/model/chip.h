@@ -14,8 +14,7 @@ struct chip {
     double vector[PRECISION_COUNT], tensor[PRECISION_COUNT];
     const char *model; /* words in the name of the product; NULL: all products of the capability */
 };
-/* Iterates over the rows: NULL gives the first row, the last row gives NULL. */
-const struct chip *chip_next(const struct chip *chip);
+extern const struct chip chips[]; /* ends with a row without architecture */
 /* `name` is the product's name in CUDA, such as "NVIDIA L40S". If no row fits, all numbers of the
  * result are unknown. */
 const struct chip *chip_find(int capability, const char *name);
@@ -26,7 +25,7 @@ struct chip_product {
     int capability, multiprocessors;
     double clock, memory_clock, bus_bits; /* s-1, s-1, bit */
 };
-const struct chip_product *chip_product_next(const struct chip_product *product); /* as chip_next */
+extern const struct chip_product chip_products[]; /* ends with a row without name */
 
 /* Theoretical roofs at nominal clocks; NaN: unknown, or the chip has no such units. */
 struct theory {

@@ -32,22 +32,18 @@ struct device {
     int64_t cores_shared;               /* 1: another rank ran on the same cores */
     int64_t cores_far;                  /* 1: the launcher left the rank no core near the device */
     struct outcome counters; /* enum counted, reason "WHY; WHAT TO DO"; missing: not tried */
-    /* largest number of rows whose counters are read together; missing: 1 */
-    int64_t count_together;
+    int64_t count_together;  /* number of rows whose counters are read together; missing: 1 */
     char driver_version[32], runtime_version[32], library_version[64];
     char system[256]; /* "VBIOS 96.00.74.00.1A, InfoROM G520.0200.00.05, Linux 6.1.0-30-amd64" */
     /* By enum health. health_end is missing if the job ended without reading the health again. */
     double health_start[HEALTH_COUNT], health_end[HEALTH_COUNT];
-    /* Peaks for the Roofline, set by device_set_peaks; missing without a measured roof. */
-    double peak_bandwidth[LEVEL_COUNT];                                /* byte s-1 */
-    double peak_vector[PRECISION_COUNT], peak_tensor[PRECISION_COUNT]; /* s-1 */
-    /* FLOPs of the whole device per cycle of the multiprocessors' clock */
-    double cycle_vector[PRECISION_COUNT], cycle_tensor[PRECISION_COUNT];
-    /* byte, largest set that a shared cache reads at nearly its roof; less than the capacity */
-    double working_set[LEVEL_COUNT];
-    double latency[LEVEL_COUNT]; /* s from a load to the load that needs its result */
-    /* s-1, accelerators: highest clock of any roof or row of the session; results_finish sets it */
-    double sm_clock_free;
+    /* set by device_set_peaks; missing without a measured roof */
+    double peak_bandwidth[LEVEL_COUNT];                                  /* byte s-1 */
+    double peak_vector[PRECISION_COUNT], peak_tensor[PRECISION_COUNT];   /* s-1 */
+    double cycle_vector[PRECISION_COUNT], cycle_tensor[PRECISION_COUNT]; /* FLOPs per cycle */
+    double working_set[LEVEL_COUNT]; /* byte, largest set that the cache reads at nearly its roof */
+    double latency[LEVEL_COUNT];     /* s from a load to the load that needs its result */
+    double sm_clock_free; /* s-1, highest clock of a session's roofs and rows, see results_finish */
     double launch_overhead;  /* s between the starts of empty kernels (or OpenMP regions) */
     char roofs_reused[1024]; /* file with the reused roofs; "": measured by this job */
     /* theoretical roofs, from attributes and clocks of the device; missing: unknown */
@@ -88,8 +84,8 @@ void device_set_peaks(struct device *device);
  * the result is the level's best roof; NaN without a roof. */
 double device_mix_bandwidth(const struct device *device, int level, double written);
 /* J of a byte or of a FLOP, without the constant power. The energy of a byte is interpolated
- * between mixes like its time; if the fraction is unknown, the byte counts as read. The energy of a
- * FLOP is the least among the roofs. NaN without roofs. */
+ * between mixes, as the time is. If the fraction is unknown, the byte counts as read. The energy of
+ * a FLOP is the least among the roofs. NaN without roofs. */
 double device_byte_energy(const struct device *device, int level, double written);
 double device_flop_energy(const struct device *device, int64_t unit, enum precision precision);
 /* W, the least of several measurements; NaN: not measured. */

@@ -1,8 +1,6 @@
 /* Kinds of devices, in one const table: the worker program, and properties that ranks need. `struct
  * device.kind` is a name in this table. Code depends on the properties of a kind, never on its
- * name.
- *
- * src/README.md says what a new kind needs. */
+ * name. src/README.md says what a new kind needs. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,19 +9,12 @@ struct device_kind {
     const char *name;   /* in manifest, options and struct device.kind */
     const char *worker; /* program in roofsweep's folder */
     const char *noun;   /* word for a device of this kind in messages */
-    /* Two ranks must not share a device: they would disturb each other's times. */
-    bool exclusive;
-    /* Devices have numbers: rank i of a node takes device i of those that it sees. Otherwise the
-     * device is the rank's cores. */
-    bool numbered;
-    /* Devices of a node share memory: bandwidth roofs measured together are preferred. */
-    bool shares_memory;
-    /* Devices have hardware counters: warn if these cannot be read. */
-    bool has_counters;
-    /* The host enqueues kernels as grids of blocks, which driver and profiler report. */
-    bool accelerator;
-    /* The clock falls under heavy load until it settles: compute roofs have a sustained value. */
-    bool clock_settles;
+    bool exclusive;     /* two ranks must not share a device: that disturbs times */
+    bool numbered;      /* rank i of a node takes device i of those that it sees; else its cores */
+    bool shares_memory; /* devices of a node share memory: bandwidths measured together count */
+    bool has_counters;  /* devices have hardware counters: warn if these cannot be read */
+    bool accelerator;   /* the host enqueues kernels as grids of blocks */
+    bool clock_settles; /* the clock falls under load, then settles: roofs have a sustained value */
     /* The adaptive rule (struct measure_settings) of manifests without `iterations` and `stop`, for
      * devices that other work disturbs. stop = 0: such manifests have the default iterations. */
     double stop, min_time, max_time;

@@ -33,12 +33,7 @@ const char *const time_part_name[TIME_PART_COUNT] = {
     [TIME_AT_ROOF] = "at_roof",
 };
 
-static void *member(const struct field *field, void *structure)
-{
-    return (char *)structure + field->offset;
-}
-
-static const void *const_member(const struct field *field, const void *structure)
+static const void *member(const struct field *field, const void *structure)
 {
     return (const char *)structure + field->offset;
 }
@@ -88,7 +83,7 @@ bool word_equal(const struct word *a, const struct word *b)
 void fields_clear(const struct field *table, void *structure)
 {
     for (const struct field *field = table; field->name; ++field) {
-        void *at = member(field, structure);
+        void *at = (char *)structure + field->offset;
         if (field->type == FIELD_TEXT) {
             *(char *)at = '\0';
         } else if (field->type == FIELD_OUTCOME) {
@@ -134,7 +129,7 @@ json_t *text_encode(const char *text)
 
 bool field_is_missing(const struct field *field, const void *structure)
 {
-    const void *at = const_member(field, structure);
+    const void *at = member(field, structure);
     bool missing = true;
     if (field->type == FIELD_TEXT)
         return *(const char *)at == '\0';
@@ -177,7 +172,7 @@ json_t *fields_encode(const struct field *table, const void *structure)
     for (const struct field *field = table; field->name; ++field) {
         json_t *value = field_is_missing(field, structure)
                             ? NULL
-                            : encode_value(field, const_member(field, structure));
+                            : encode_value(field, member(field, structure));
         if (value) /* infinity has no JSON */
             json_object_set_new(object, field->name, value);
     }
@@ -250,7 +245,7 @@ enum status field_decode(const struct field *table, const struct field **next,
     if (!field)
         return STATUS_OK;
     *next = field + 1;
-    return decode_value(field, value, member(field, structure))
+    return decode_value(field, value, (char *)structure + field->offset)
                ? STATUS_OK
                : error_set(error, STATUS_SYSTEM, "'%s' has a value of the wrong type", field->name);
 }
@@ -267,8 +262,8 @@ enum status fields_decode(const struct field *table, struct json_text object, vo
     return reader.broken ? error_set(error, STATUS_SYSTEM, "not a JSON object") : STATUS_OK;
 }
 
-/* Bounds of quantities of one device, a thousand times beyond those of today. The first row is for
- * unknown units. */
+/* Bounds of quantities of one device, a thousand times beyond today's. The first row is for unknown
+ * units. */
 static const struct bounds {
     const char *units;
     double least, most;
@@ -315,6 +310,6 @@ static enum status check_value(const struct field *field, const void *at, struct
 enum status fields_check(const struct field *table, const void *structure, struct error *error)
 {
     for (const struct field *field = table; field->name; ++field)
-        TRY(check_value(field, const_member(field, structure), error));
+        TRY(check_value(field, member(field, structure), error));
     return STATUS_OK;
 }

@@ -23,7 +23,7 @@
 enum field_type {
     FIELD_TEXT,       /* char[size], NUL-terminated */
     FIELD_INTEGER,    /* int64_t */
-    FIELD_DOUBLE,     /* double; from here to FIELD_TIME_PARTS the members are numbers */
+    FIELD_DOUBLE,     /* double; fields_check checks this and further types to FIELD_TIME_PARTS */
     FIELD_LEVELS,     /* double[LEVEL_COUNT]; in JSON an object by level */
     FIELD_PRECISIONS, /* double[PRECISION_COUNT]; in JSON an object by precision */
     FIELD_HEALTH,     /* double[HEALTH_COUNT]; in JSON an object by name */
@@ -33,11 +33,11 @@ enum field_type {
     FIELD_FLAG,       /* int64_t, index into flags */
     FIELD_OUTCOME,    /* struct outcome with the words `flags`; in JSON and NetCDF a text */
     FIELD_WORD,       /* struct word, in JSON and NetCDF a text */
-    FIELD_SAMPLES,    /* double[] as long as the most samples of a row, only in NetCDF */
+    FIELD_SAMPLES,    /* double[], an element for each sample of the longest row, only in NetCDF */
     FIELD_ROUNDS      /* double[ROUNDS_MAX], only in NetCDF */
 };
 
-/* Health of a device as its driver reports it, with the names in the file. */
+/* Health of a device as its driver reports it, with names in files. */
 #define HEALTH_LIST(ROW)                                                                           \
     ROW(ECC_CORRECTED, "ecc_corrected")                                                            \
     ROW(ECC_UNCORRECTED, "ecc_uncorrected")                                                        \
@@ -101,9 +101,8 @@ enum time_part {
     /* multiprocessors without a block in other kernels: in the last wave, at start and end, or
      * because blocks take unequal times */
     TIME_IDLE_MULTIPROCESSORS,
-    /* Multiprocessors with a block: issue slots that issue an instruction; then the reasons why
-     * other slots do not. */
-    TIME_ISSUING,
+    TIME_ISSUING, /* multiprocessors with a block: issue slots that issue an instruction */
+    /* other issue slots, by reason */
     TIME_MEMORY_LATENCY, /* global memory, from L1 to device memory */
     TIME_MEMORY_QUEUES,  /* queues to L1, shared memory and textures */
     TIME_MATH_PIPE,
@@ -167,10 +166,9 @@ struct field {
     bool beyond_row;    /* the time may exceed the wall_time of its row */
 };
 
-#define FIELD_SECONDS_MAX   1e9  /* s, thirty years */
-#define FIELD_ITERATION_MIN 1e-9 /* s */
-/* Least value of a measured rate (byte s-1 or s-1). A rate of 0 would make times infinite. */
-#define FIELD_RATE .least = 1
+#define FIELD_SECONDS_MAX   1e9        /* s, thirty years */
+#define FIELD_ITERATION_MIN 1e-9       /* s */
+#define FIELD_RATE          .least = 1 /* of a measured rate: 0 would make times infinite */
 
 /* Rows of a table. Designators such as .comment, .origin and .presence may follow the long name. */
 #define FIELD_ROW(structure, member, of_name, of_type, of_units, ...)                              \
@@ -212,7 +210,7 @@ json_t *text_encode(const char *text);
 /* The caller owns the reference. */
 json_t *fields_encode(const struct field *table, const void *structure);
 
-/* Ignores unknown members, which a newer program may have written; the last of repeated members
+/* Ignores unknown members, which a newer program may have written. The last of repeated members
  * counts. STATUS_SYSTEM: no object, or a value of a wrong type. */
 enum status fields_decode(const struct field *table, struct json_text object, void *structure,
                           struct error *error);
@@ -223,8 +221,7 @@ enum status field_decode(const struct field *table, const struct field **next,
                          struct json_text name, struct json_text value, void *structure,
                          struct error *error);
 
-/* STATUS_SYSTEM, with the name of the field: a quantity is beyond the limits of its unit or field,
- * so that nobody can have measured it. */
+/* STATUS_SYSTEM, with the name of the field: a quantity is beyond the limits of unit or field. */
 enum status fields_check(const struct field *table, const void *structure, struct error *error);
 /* As fields_check, for one number. */
 enum status field_check_number(const struct field *field, double value, struct error *error);

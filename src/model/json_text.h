@@ -13,7 +13,6 @@ struct json_text {
     size_t length;  /* bytes, without blanks around the value */
 };
 
-/* Returns the slice of a whole NUL-terminated text. */
 struct json_text json_text_of(const char *text);
 
 /* Iterates over the members of an object or the elements of an array. */
@@ -35,7 +34,7 @@ struct json_text json_member(struct json_text object, const char *name);
 /* Compares a value with a string that is not empty and needs no escapes. */
 bool json_text_is(struct json_text value, const char *string);
 
-/* False: the value is no number, or as an integer has a fraction or more than 64 bits. */
+/* False: the value is no number. Integers: it has a fraction or more than 64 bits. */
 bool json_text_number(struct json_text value, double *number);
 bool json_text_integer(struct json_text value, int64_t *number);
 

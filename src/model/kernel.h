@@ -49,8 +49,8 @@ enum activity {
 };
 extern const char *const activity_name[ACTIVITY_COUNT + 1]; /* ends with NULL */
 
-/* A distinct kernel of a record; on a CPU an OpenMP region. Launches with equal name, grid, block
- * and resources are the same kernel. */
+/* A kernel, or a CPU's OpenMP region. Launches with equal name, grid, block and resources are the
+ * same kernel. */
 struct kernel {
     char name[KERNEL_NAME_MAX]; /* demangled, cut at the end if longer */
     int64_t count;              /* launches in one iteration */

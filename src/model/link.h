@@ -24,8 +24,8 @@ enum {
     LINK_ID = 257 /* id of NCCL's communicator, in hexadecimal */
 };
 
-/* A request for links. Without `members` it measures copies between `devices`. With `members` but
- * no `id` it makes an id. With `id` it measures exchanges with peers, then operations of all. */
+/* A request for links. Without `members`: copies between `devices`. With `members`, without `id`: a
+ * new id. With `id`: exchanges with each peer, then operations of all members. */
 struct link_order {
     char devices[4096]; /* UUIDs, separated by commas; "": all that the process sees */
     int members, place; /* size of NCCL's communicator, and number of this process in it */

@@ -1,7 +1,7 @@
 /* Short names of configurations, such as "batch precision=fp16" or "resnet stem precision=fp16". A
  * short name has a label, a name in the list of that label, and the parameters that differ between
  * configurations with the same label, name and workload. The label is the first one that is not the
- * workload's name, the name in the list the first one.
+ * workload's name. The name is the first one of that label.
  *
  * Add all configurations of a table, then format each. */
 #pragma once

@@ -99,12 +99,10 @@ static enum status text_check(const struct parameter *parameter, const char *tex
 static enum status parse_text(const struct parameter *parameter, const char *text,
                               struct value *value, struct error *error)
 {
-    char plain[WORKLOAD_VALUE_TEXT];
+    char plain[WORKLOAD_VALUE_TEXT] = "";
     enum status status = STATUS_OK;
     if (strlen(text) >= sizeof plain)
-        status =
-            error_set(error, STATUS_USAGE, "a text of %zu bytes; allowed: %lld to %lld",
-                      strlen(text), (long long)parameter->minimum, (long long)parameter->maximum);
+        status = text_check(parameter, text, error); /* too long */
     else if (*text == '"')
         status = text_unquote(text, plain, error);
     else

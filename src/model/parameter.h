@@ -51,9 +51,8 @@ struct parameter {
     const char *const *words; /* NULL-terminated; for PARAMETER_WORD only */
     const char *initial;      /* default, as in a manifest */
     enum parameter_role role;
-    /* The parameter was added when result files already existed. The canonical text omits its
-     * default, so that earlier configurations keep their text and hash. The default is how the
-     * workload worked without the parameter, and never changes. */
+    /* The parameter came after the first results. The canonical text omits its default, so that
+     * earlier configurations keep their hash. The default, how they worked, never changes. */
     bool later;
     const char *help; /* one line for --list, with the unit */
     /* Member of the workload's shape that config_shape sets: offset and size in bytes, 0: none. A

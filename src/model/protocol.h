@@ -79,7 +79,7 @@ enum { WARMUP_MAX = 1000000, ITERATIONS_MAX = 1000000, REPEAT_MAX = 50, COUNT_TO
 struct measure_settings {
     int warmup;
     int iterations;            /* timed samples, each of one or more iterations; 0: adaptive rule */
-    double stop;               /* adaptive rule: largest stats_uncertainty; 0 without the rule */
+    double stop;               /* adaptive rule: goal for stats_uncertainty; 0 without the rule */
     double min_time, max_time; /* s, limits of the adaptive rule; 0 without the rule */
     bool by_kind;              /* use the adaptive rule of the device's kind, if it has one */
     int repeat;                /* number of placements of the buffers to time, at least 1 */

@@ -43,11 +43,10 @@ enum quantity {
 };
 extern const char *const quantity_name[QUANTITY_ACTIVITY];
 
-/* Returns the quantity for FLOPs (int8: operations) of the tensor or vector units in this
- * precision; QUANTITY_COUNT: none. */
+/* Returns the quantity of the FLOPs of tensor or vector units; QUANTITY_COUNT: none. */
 enum quantity quantity_of(enum precision precision, bool tensor);
 
-/* Sets the quantities of reads and writes at a memory level. False: the level is not counted. */
+/* False: the level is not counted. */
 bool quantity_of_level(enum memory_level level, enum quantity *read, enum quantity *write);
 
 /* Sums of reads and writes by level; NaN: not counted. */
@@ -58,8 +57,7 @@ void quantity_bytes(const double values[QUANTITY_COUNT], double bytes[LEVEL_COUN
  * of all launches in s; the time of the profiler's range would be too long. */
 void quantity_activities(const double sums[QUANTITY_COUNT], double launches, double time,
                          double activity[ACTIVITY_COUNT]);
-/* Returns the sum of FLOPs of all units and precisions, without int8 operations; NaN if nothing was
- * counted. */
+/* Returns the FLOPs of all units and precisions, without int8 operations; NaN: none counted. */
 double quantity_flops(const double values[QUANTITY_COUNT]);
 
 /* Sets of tensor quantities, as bits. Each quantity costs about one pass of the counters, and most

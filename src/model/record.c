@@ -418,24 +418,22 @@ char *record_complete(const char *text, const struct record *record, const char 
     return complete;
 }
 
-/* Replaces *items with room for all elements of `array`, of `size` bytes each. */
-static enum status make_room(struct json_text array, const char *things, size_t most, size_t size,
-                             void **items, size_t *count, struct error *error)
+/* Returns memory for the elements of `array`, of `size` bytes each, and sets *count. NULL: an
+ * error; *count is 0. */
+static void *array_create(struct json_text array, const char *things, size_t most, size_t size,
+                          size_t *count, struct error *error)
 {
     struct json_reader reader = json_reader_array(array);
     struct json_text element;
-    free(*items);
-    *items = NULL;
+    void *items = NULL;
     for (*count = 0; json_reader_next(&reader, NULL, &element);)
         ++*count;
     if (*count > most)
         error_set(error, STATUS_SYSTEM, "%zu %s; a record has %zu at most", *count, things, most);
-    else if (!(*items = calloc(*count + 1, size)))
+    else if (!(items = calloc(*count + 1, size)))
         error_set(error, STATUS_SYSTEM, "no memory for %zu %s", *count, things);
-    if (*items)
-        return STATUS_OK;
-    *count = 0;
-    return STATUS_SYSTEM;
+    *count = items ? *count : 0;
+    return items;
 }
 
 static enum status decode_samples(struct json_text array, struct record *record,
@@ -443,14 +441,13 @@ static enum status decode_samples(struct json_text array, struct record *record,
 {
     struct json_reader reader = json_reader_array(array);
     struct json_text element;
-    void *samples = record->sample;
-    enum status status = make_room(array, "samples", RECORD_SAMPLES_MAX, sizeof *record->sample,
-                                   &samples, &record->sample_count, error);
-    record->sample = samples;
-    for (size_t i = 0; status == STATUS_OK && json_reader_next(&reader, NULL, &element); ++i)
+    free(record->sample);
+    record->sample = array_create(array, "samples", RECORD_SAMPLES_MAX, sizeof *record->sample,
+                                  &record->sample_count, error);
+    for (size_t i = 0; record->sample && json_reader_next(&reader, NULL, &element); ++i)
         if (!json_text_number(element, &record->sample[i]))
-            status = error_set(error, STATUS_SYSTEM, "a sample is no number");
-    return status;
+            return error_set(error, STATUS_SYSTEM, "a sample is no number");
+    return record->sample ? STATUS_OK : STATUS_SYSTEM;
 }
 
 static enum status decode_kernels(struct json_text array, struct record *record,
@@ -458,13 +455,12 @@ static enum status decode_kernels(struct json_text array, struct record *record,
 {
     struct json_reader reader = json_reader_array(array);
     struct json_text element;
-    void *kernels = record->kernels;
-    enum status status = make_room(array, "kernels", RECORD_KERNELS_MAX, sizeof *record->kernels,
-                                   &kernels, &record->kernel_count, error);
-    record->kernels = kernels;
-    for (size_t i = 0; status == STATUS_OK && json_reader_next(&reader, NULL, &element); ++i)
-        status = fields_decode(kernel_fields, element, &record->kernels[i], error);
-    return status;
+    free(record->kernels);
+    record->kernels = array_create(array, "kernels", RECORD_KERNELS_MAX, sizeof *record->kernels,
+                                   &record->kernel_count, error);
+    for (size_t i = 0; record->kernels && json_reader_next(&reader, NULL, &element); ++i)
+        TRY(fields_decode(kernel_fields, element, &record->kernels[i], error));
+    return record->kernels ? STATUS_OK : STATUS_SYSTEM;
 }
 
 static enum status decode_members(struct json_text object, struct record *record,

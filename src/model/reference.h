@@ -1,9 +1,6 @@
-/* References: expected values of some elements of a result, in fp64, computed from the definition
- * without a library.
- *
- * Each workload has a function for this (member `reference` of struct workload). Inputs come from
- * config_fill, not from a device. These functions start no threads: the caller passes a loop, which
- * may run tasks concurrently. */
+/* References (member of struct workload): expected values of some elements of a result, in fp64,
+ * computed from the definition without a library. Inputs come from config_fill, not from a device.
+ * References start no threads: the caller passes a loop, which may run tasks concurrently. */
 #pragma once
 
 #include <stdint.h>
@@ -25,14 +22,12 @@ struct reference_request {
      * `least` elements is compared whole */
     int64_t least, most;
     reference_loop *loop;
-    /* Reads elements that the device computed from these inputs, for references that start from the
-     * device's results. */
+    /* Reads elements of the device's results, for references that start from these. */
     enum status (*read)(void *context, enum tensor tensor, const int64_t *offsets, int64_t count,
                         double *values, struct error *error);
     void *context;
-    /* Computes the reference on the device, in fp64: the results that the workload's header
-     * describes (struct lstm_results). STATUS_UNSUPPORTED: the device cannot, so the host must.
-     * NULL: the host computes. */
+    /* Computes results on the device in fp64 (struct lstm_results). STATUS_UNSUPPORTED: the device
+     * cannot, so the host must. NULL: the host computes. */
     enum status (*compute)(void *context, const void *results, struct error *error);
 };
 
@@ -48,9 +43,7 @@ struct slice {
     /* Largest term in the sum of each element, if terms may cancel. Errors are then relative to
      * this term, because rounding errors are. NULL: errors are relative to the elements. */
     double *terms;
-    /* Ends of consecutive parts whose elements differ in magnitude: tolerances apply to each part.
-     * NULL: the slice is one part. */
-    int64_t *ends;
+    int64_t *ends; /* ends of consecutive parts of different magnitude; NULL: one part */
     size_t parts;
 };
 

@@ -25,16 +25,12 @@ extern const char *const roof_verdict_name[]; /* "unproven", "proven", "above-th
 #define ROOF_THEORIES 10
 
 struct roof {
-    /* enum roof_id. A kind that only another version knows keeps its name, and rows are not
-     * compared with it. JSON and NetCDF have the name. */
-    struct word kind;
+    struct word kind;  /* enum roof_id; rows are not compared with kinds of other versions */
     int64_t condition; /* enum roof_condition */
-    /* The fastest variant, such as "4 GiB in blocks of 256 threads"; without a value, "not
-     * measured: WHY". */
-    char setting[160];
+    char setting[160]; /* fastest variant, "4 GiB, 256 threads"; or "not measured: WHY" */
     /* The value is in one of three members: the best sample, or for a time the median. */
     double bandwidth;   /* byte s-1, read plus written */
-    double performance; /* s-1 */
+    double performance; /* s-1, before the clock settles */
     double time;        /* s */
     double median;      /* median of the samples over the value */
     double mean;        /* rate over all samples (or mean of a time), over the value */
@@ -51,19 +47,17 @@ struct roof {
     double memory_clock; /* s-1 */
     double temperature;  /* K */
     int64_t throttle_reasons, throttled;
-    /* Compute roofs: rate of the work when it has run until the clock has settled; `performance` is
-     * the burst. Missing unless requested. */
+    /* compute roofs, if requested: the work has run until the clock has settled */
     double sustained;       /* s-1, total work of the last windows over their time */
     double sustained_clock; /* s-1, over these windows */
     double sustained_power; /* W, over these windows */
     double settling_time;   /* s, from the start of the load to the end of the last window */
-    int64_t
-        settled; /* 1: the clock is not limited, limited by power, or constant; 0: none of them */
-    /* byte, for the read roofs of a GPU's l2 (if requested) and of a CPU's l3: largest set that is
-     * read at nearly the roof's rate */
+    /* 1: the clock is not limited, limited by power, or constant; 0: none of these */
+    int64_t settled;
+    /* byte, largest set that is read at nearly the roof's rate: of the read roofs of a GPU's l2 (if
+     * requested) and of a CPU's l3 */
     double working_set;
-    /* Energy run: the work is repeated back to back while the device counts energy; missing unless
-     * requested. */
+    /* energy run, if requested: the work is repeated back to back while the device counts energy */
     double energy;         /* J per byte or FLOP (int8: operation), without constant_power */
     double energy_power;   /* W, total power draw */
     double constant_power; /* W, of the device at full clock, with one thread that waits */

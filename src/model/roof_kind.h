@@ -116,7 +116,7 @@ enum memory_pattern {
 enum unit { UNIT_VECTOR, UNIT_TENSOR };
 
 /* Roofs and conditions that a manifest requests. A device measures the requested roofs that it has.
- * The only device of a node measures no roofs together. */
+ * A node's only device measures no roofs together. */
 struct roof_request {
     bool memory[LEVEL_COUNT]; /* l1 includes shared memory */
     bool compute[PRECISION_COUNT];

@@ -54,20 +54,15 @@ const struct workload *workload_find(const char *name)
 void workload_hint(const char *const *others, bool (*filter)(const struct workload *workload),
                    const char *text, char hint[WORDS_HINT])
 {
+    enum { OTHERS_MAX = 16 };
+    const char *names[OTHERS_MAX + sizeof workloads / sizeof *workloads] = {NULL};
     size_t count = 0;
-    while (others && others[count])
-        ++count;
-    const char **names = calloc(count + sizeof workloads / sizeof *workloads, sizeof *names);
-    hint[0] = '\0';
-    if (!names)
-        return;
-    if (count)
-        memcpy(names, others, count * sizeof *names);
+    for (; others && others[count] && count < OTHERS_MAX; ++count)
+        names[count] = others[count];
     for (size_t i = 0; workloads[i]; ++i)
         if (!filter || filter(workloads[i]))
             names[count++] = workloads[i]->name;
     words_hint(names, text, hint);
-    free(names);
 }
 
 int workload_parameter(const struct workload *workload, const char *name)

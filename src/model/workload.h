@@ -71,26 +71,20 @@ struct cost {
     double memory; /* bytes of all tensors, without workspace */
 };
 
+/* model/workloads/README.md describes the members, and what follows if one is NULL. */
 struct workload {
     const char *name;
     const struct parameter *parameters; /* sorted by name: the order of the canonical text */
     size_t count;
-    /* noun for an error, such as "a pool": the workload never uses tensor units, so tf32 is
-     * refused; NULL: tf32 is allowed */
-    const char *without_tensors;
-    /* Refuses configurations that cannot exist, see config_check. NULL: all can exist. */
-    enum status (*check)(const struct config *config, struct error *error);
-    /* If bytes or memory is 0, config_cost takes it from `tensors`. NULL: no model. Rows then have
-     * only counted FLOPs and bytes, and come first in the queue, because their time is unknown. */
-    struct cost (*cost)(const struct config *config);
-    struct tensors (*tensors)(const struct config *config); /* NULL: a program */
-    /* Returns e: values of the input are uniform in [-2^e, 2^e). NULL: e is 0 for all inputs. */
+    const char *without_tensors; /* noun for the error that refuses tf32, such as "a pool" */
+    enum status (*check)(const struct config *config, struct error *error); /* see config_check */
+    struct cost (*cost)(const struct config *config); /* bytes or memory 0: taken from `tensors` */
+    struct tensors (*tensors)(const struct config *config);
+    /* Returns e: values of the input are uniform in [-2^e, 2^e). */
     int (*exponent)(const struct config *config, enum tensor tensor);
-    /* Makes the expectation, which the caller owns also on failure. NULL: results are not verified,
-     * and rows say so. */
+    /* Makes the expectation, which the caller owns also on failure. */
     enum status (*reference)(const struct reference_request *request,
                              struct expectation *expectation, struct error *error);
-    /* Tolerance, if results are rounded more than once. NULL: that of precision_info. */
     struct tolerance (*tolerance)(const struct config *config);
     /* For programs: name of the parameter that has the axes of the section, as words NAME=VALUE.
      * NULL: the parameters are the axes. */
@@ -114,8 +108,8 @@ struct value config_get(const struct config *config, size_t parameter);
 void config_set(struct config *config, size_t parameter, const struct value *value);
 
 /* clang-format off */
-/* Each workload has a file in workloads/ that defines NAME_workload, and one in worker/cpu/ that
- * defines NAME_routines. --list has this order, with `program` at the end. */
+/* A file in workloads/ defines NAME_workload, one in worker/cpu/ NAME_routines. --list has this
+ * order, and `program` at the end. */
 #define WORKLOADS(X) \
     X(conv2d) \
     X(lstm) \
@@ -132,7 +126,7 @@ void config_set(struct config *config, size_t parameter, const struct value *val
 extern const struct workload *const workloads[];        /* NULL-terminated */
 const struct workload *workload_find(const char *name); /* NULL if there is none */
 /* Formats words_hint for `text`. Allowed words are `others` (NULL-terminated, or NULL) and the
- * workloads that `filter` accepts (NULL: all). "": no memory. */
+ * workloads that `filter` accepts (NULL: all). */
 void workload_hint(const char *const *others, bool (*filter)(const struct workload *workload),
                    const char *text, char hint[WORDS_HINT]);
 
@@ -144,7 +138,7 @@ void workload_names(const struct workload *workload, const char **names, size_t 
 /* All parameters at their defaults. */
 struct config config_default(const struct workload *workload);
 
-/* Index of the parameter with this role, or -1. config_word: its value, a word, or NULL. */
+/* Index of the parameter with this role, or -1. config_word: its word; NULL: no such parameter. */
 int workload_role(const struct workload *workload, enum parameter_role role);
 const char *config_word(const struct config *config, enum parameter_role role);
 bool config_replayed(const struct config *config); /* launch = graph */

@@ -29,10 +29,10 @@
 
 static const struct chip_product *product_of(const char *name)
 {
-    const struct chip_product *product = chip_product_next(NULL);
-    while (product && strcmp(product->name, name) != 0)
-        product = chip_product_next(product);
-    assert_non_null(product);
+    const struct chip_product *product = chip_products;
+    while (product->name && strcmp(product->name, name) != 0)
+        ++product;
+    assert_non_null(product->name);
     return product;
 }
 
@@ -174,7 +174,7 @@ TEST(units_that_a_chip_lacks_are_missing)
     assert_true(isnan(theory_of(V100).vector[PRECISION_BF16]));
     assert_true(isnan(theory_of(A100).tensor[PRECISION_FP8]));
     assert_true(isnan(theory_of(H100).vector[PRECISION_INT8]));
-    for (const struct chip *chip = chip_next(NULL); chip; chip = chip_next(chip))
+    for (const struct chip *chip = chips; chip->architecture; ++chip)
         assert_true((chip->tensor[PRECISION_FP4] == 0.0) == (chip->capability < 100));
     assert_true(isnan(theory_of(H200).tensor[PRECISION_FP4]));
     for (int i = 0; i < PRECISION_COUNT; ++i)

@@ -27,8 +27,7 @@ WORKLOAD_SHAPE(elementwise)
 
 static struct cost elementwise_cost(const struct config *config)
 {
-    struct elementwise s = elementwise_from(config);
-    return (struct cost){.flops = (double)s.elements};
+    return (struct cost){.flops = (double)elementwise_from(config).elements};
 }
 
 static struct tensors elementwise_tensors(const struct config *config)

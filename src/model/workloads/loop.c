@@ -46,18 +46,14 @@ double loop_factor(enum precision precision, int64_t step)
     return ldexp(rint(ldexp(LOOP_FACTOR(step), significand)), -significand);
 }
 
-static enum status loop_check(const struct config *config, struct error *error)
+/* Vector units process fp16 and bf16 in pairs; a neighbour's value would be half a pair. */
+static enum status shared_loop_check(const struct config *config, struct error *error)
 {
-    enum precision precision = config_precision(config);
-    bool pairs = precision == PRECISION_FP16 || precision == PRECISION_BF16;
-    if (precision == PRECISION_TF32)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "tf32 is a precision of tensor units, a loop is for the vector units");
-    /* Vector units process fp16 and bf16 in pairs; a neighbour's value would be half a pair. */
-    if (pairs && config->workload == &shared_loop_workload)
-        return error_set(error, STATUS_UNSUPPORTED, "%s needs fp64 or fp32, not %s",
-                         config->workload->name, precision_info[precision].name);
-    return STATUS_OK;
+    const enum precision precision = config_precision(config);
+    return precision == PRECISION_FP16 || precision == PRECISION_BF16
+               ? error_set(error, STATUS_UNSUPPORTED, "shared-loop needs fp64 or fp32, not %s",
+                           precision_info[precision].name)
+               : STATUS_OK;
 }
 
 static struct cost loop_cost(const struct config *config)
@@ -96,31 +92,22 @@ static enum status loop_reference(const struct reference_request *request,
     return reference_elements(request, &s, &y, expectation, error);
 }
 
-/* Each step rounds the value. The value is 0.28 x after an odd number of steps, and 1.26 x after
- * an even number. The last two steps leave an error of 3.6 roundings of the final size, and every
- * two earlier steps leave 0.52 times that. The sum is at most 7.5 roundings. A rounding is half a
- * unit in the last place, which is up to 1.2 times the tolerance of a precision. */
+/* Each step rounds the value. The value is 0.28 x after an odd number of steps, and 1.26 x after an
+ * even number. The last two steps leave an error of 3.6 roundings of the final size, and each pair
+ * of steps 0.52 times the error of the pair after it: together at most 7.5 roundings. A rounding is
+ * half a unit in the last place, which is up to 1.2 times the tolerance of a precision. */
 static struct tolerance loop_tolerance(const struct config *config)
 {
     const double most = 9.0 * precision_info[config_precision(config)].tolerance.accurate;
     return (struct tolerance){most, most};
 }
 
+#define LOOP                                                                                       \
+    .without_tensors = "a loop", .cost = loop_cost, .tensors = loop_tensors,                       \
+    .reference = loop_reference, .tolerance = loop_tolerance
 const struct workload compute_loop_workload = {
-    .name = "compute-loop",
-    WORKLOAD_TABLE(compute_loop_parameters),
-    .check = loop_check,
-    .cost = loop_cost,
-    .tensors = loop_tensors,
-    .reference = loop_reference,
-    .tolerance = loop_tolerance,
-};
-const struct workload shared_loop_workload = {
-    .name = "shared-loop",
-    WORKLOAD_TABLE(shared_loop_parameters),
-    .check = loop_check,
-    .cost = loop_cost,
-    .tensors = loop_tensors,
-    .reference = loop_reference,
-    .tolerance = loop_tolerance,
-};
+    .name = "compute-loop", WORKLOAD_TABLE(compute_loop_parameters), LOOP};
+const struct workload shared_loop_workload = {.name = "shared-loop",
+                                              WORKLOAD_TABLE(shared_loop_parameters),
+                                              .check = shared_loop_check,
+                                              LOOP};

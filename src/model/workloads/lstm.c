@@ -132,10 +132,10 @@ int64_t lstm_w_size(const struct lstm *s)
 
 /* FLOPs for each unit and step, with the input width I, R outputs, G gates and a projection to P:
  *   forward   2 G (I + R) + 2 P in the products, bias included, plus forward_flops of the cell
- *   backward  twice the products, for the data and the weights, plus backward_flops of the cell,
- * plus the addition of the later step's gradient to the output's Sigmoids, hyperbolic tangents and
- * maxima count no FLOPs. Backward also reads the values that the training forward pass keeps:
- * `kept` values of the cell, the output, the input of a projection. */
+ *   backward  twice the products, for data and weights, plus backward_flops of the cell, plus the
+ *             addition of the later step's gradient to the output's
+ * Sigmoids, hyperbolic tangents and maxima count no FLOPs. Backward also reads what the training
+ * forward pass keeps: `kept` values of the cell, the output, the input of a projection. */
 static struct cost lstm_cost(const struct config *config)
 {
     const struct lstm s = lstm_from(config);

@@ -96,7 +96,6 @@ static struct NAME(place) NAME(place_find)(const struct NAME(layer) * at, int64_
                                 .cell = direction * net->rows + row};
 }
 
-/* False before the first step and after the last. */
 static bool NAME(row_exists)(const struct NAME(network) * net, int64_t row)
 {
     return row >= 0 && row < net->rows;
@@ -119,7 +118,6 @@ static void NAME(row_add)(REAL *restrict row, REAL factor, const REAL *restrict 
         row[i] += factor * values[i];
 }
 
-/* Returns the outputs of a row in one direction. */
 static REAL *NAME(y_at)(const struct NAME(layer) * at, int64_t direction, int64_t row)
 {
     const struct lstm *s = &at->net->s;

@@ -164,7 +164,6 @@ static double inverse_element(const struct reference_inputs *in, int64_t offset)
     return inverse;
 }
 
-/* dx is the sum of the three terms. */
 static void dx_terms(const struct reference_inputs *in, int64_t offset, double terms[3])
 {
     const struct compared *s = in->shape;

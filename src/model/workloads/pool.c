@@ -70,35 +70,7 @@ static enum status pool_check(const struct config *config, struct error *error)
     return STATUS_OK;
 }
 
-/* Number of pixels of a line that windows cover. Pixels of several windows count once. */
-static double pixels_met(int64_t size, int64_t out, int64_t window, int64_t pad, int64_t stride)
-{
-    int64_t end = (out - 1) * stride - pad + window, beyond = end > size ? end - size : 0;
-    if (stride < window)
-        return (double)(end - beyond);
-    return (double)(out * window - pad - beyond);
-}
-
-static struct cost pool_cost(const struct config *config)
-{
-    struct pool s = pool_from(config);
-    double element = (double)precision_info[s.precision].bytes;
-    double images = (double)s.batch * (double)s.channels;
-    /* In double, because sizes that config_check refuses would overflow int64_t. */
-    double y = images * (double)s.out_height * (double)s.out_width;
-    double x = images * (double)s.height * (double)s.width;
-    double met =
-        pixels_met(s.height, s.out_height, s.window_height, s.pad_height, s.stride_height) *
-        pixels_met(s.width, s.out_width, s.window_width, s.pad_width, s.stride_width);
-    /* An average's backward pass does not read x. */
-    bool forward = s.pass == POOL_FORWARD, reads = forward || s.operation == POOL_MAX;
-    double written = forward ? 0.0 : x;
-    return (struct cost){
-        .flops = y * (double)s.window_height * (double)s.window_width,
-        .bytes = element * ((reads ? images * met : 0.0) + y + written),
-    };
-}
-
+/* In double, because sizes that config_check refuses would overflow int64_t. */
 static struct tensors pool_tensors(const struct config *config)
 {
     const struct pool s = pool_from(config);
@@ -110,6 +82,31 @@ static struct tensors pool_tensors(const struct config *config)
         .read = {[TENSOR_INPUT] = forward || s.operation == POOL_MAX ? x : 0,
                  [TENSOR_OUTPUT] = forward ? 0 : y},
         .written = {[TENSOR_INPUT] = forward ? 0 : x, [TENSOR_OUTPUT] = forward ? y : 0},
+    };
+}
+
+/* Number of pixels of a line that windows cover. Pixels of several windows count once. */
+static double pixels_met(int64_t size, int64_t out, int64_t window, int64_t pad, int64_t stride)
+{
+    int64_t end = (out - 1) * stride - pad + window, beyond = end > size ? end - size : 0;
+    if (stride < window)
+        return (double)(end - beyond);
+    return (double)(out * window - pad - beyond);
+}
+
+static struct cost pool_cost(const struct config *config)
+{
+    const struct pool s = pool_from(config);
+    const struct tensors tensors = pool_tensors(config);
+    const double images = (double)s.batch * (double)s.channels;
+    const double y = tensors.read[TENSOR_OUTPUT] + tensors.written[TENSOR_OUTPUT];
+    const double met =
+        pixels_met(s.height, s.out_height, s.window_height, s.pad_height, s.stride_height) *
+        pixels_met(s.width, s.out_width, s.window_width, s.pad_width, s.stride_width);
+    const double unread = fmax(tensors.read[TENSOR_INPUT] - images * met, 0); /* 0: no x is read */
+    return (struct cost){
+        .flops = y * (double)s.window_height * (double)s.window_width,
+        .bytes = config_tensor_bytes(config) - unread * (double)precision_info[s.precision].bytes,
     };
 }
 
