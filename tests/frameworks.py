@@ -424,9 +424,11 @@ def launches(f):
     for _, r in f.conv2d.iterrows():
         for kernel in f.kernels_of(r.row):
             each = data.kernel_flops_counted.values[kernel] / data.kernel_count.values[kernel]
+            if not each > 0:  # missing, if the program chose other kernels in the run that was counted
+                continue
             shape = tuple(int(data[f"kernel_{name}"].values[kernel]) for name in ("blocks", "threads"))
             own = {"kernel": str(data.kernel_name.values[kernel]), "launch": shape, "flops": round(each)}
-            lines += [{name: r[name] for name in (*CASE, "framework")} | own] if each > 0 else []
+            lines.append({name: r[name] for name in (*CASE, "framework")} | own)
     return pandas.DataFrame(lines, columns=[*CASE, "framework", "kernel", "launch", "flops"])
 
 
