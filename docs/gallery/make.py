@@ -191,8 +191,8 @@ def beside():
     gap, within = (float(np.median(times[names == name])) for name in ("launch gap", "launch gap graph"))
     text = f"""The paper compares PyTorch 1.5, TensorFlow 1.15 and 2.2 on a V100 of 130 FLOP/B; here cuDNN, PyTorch and
 JAX run on an {data["device_model"].values[0]} of {peak / width:.0f} FLOP/B. A box is a row's launch overhead:
-{gap:.2f} us for each launch, {within:.2f} us within a CUDA graph, in the paper 4.2 us. "Time of frameworks" is the
-longest over the shortest time at one point, "intensity on the axis" the largest over the smallest intensity of a
+{gap:.2f} us for each launch, {within:.2f} us within a CUDA graph, in the paper 4.2 us. The "time of frameworks" is the
+longest over the shortest time at one point. The "intensity on the axis" is the largest over the smallest intensity of a
 series."""
     head = "| figure | in the paper | here | time of frameworks | intensity on the axis | overhead, us | in a box |"
     lines = [" | ".join([name.removeprefix("figure"), *told, *numbers(own[name])]) for name, told in BESIDE.items()]

@@ -65,7 +65,7 @@ def roof_centres(files):
 
 
 def link_centres(files):
-    """Returns centres() of links within nodes. The value of an end of a link is that of its best pair."""
+    """Returns centres() of links within nodes. The value of a GPU is that of its best pair."""
     found = links.ends(compare.link_table(files))
     found = found[~found["name"].str.contains("node")]
     return centres(found)

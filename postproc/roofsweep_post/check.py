@@ -159,8 +159,8 @@ def judge_roofs(own, targets, model, verdict):
 
 
 def judge_links(data, targets):
-    """Returns a verdict for each node whose devices have targets of links. The value of an end of a link is that of its
-    best pair."""
+    """Returns a verdict for each node whose devices have targets of links. The value of a GPU is that of its best
+    pair."""
     best, found = links.ends(links.pairs([data])), []
     best = best.assign(condition="", disturbance=0.0, usable=True)
     hosts, models = data["device_hostname"].values, data["device_model"].values

@@ -26,7 +26,7 @@ DEFLATED = 1032  # largest ratio of compression that zlib reaches
 BACK_ENDS = ["netCDF4", "h5netcdf"]
 # Every result file has at least one of these variables.
 OWN = {"config_hash", "device_roof_name"}
-# {dimension whose variable has the names of its entries: names that tables need}
+# {dimension with named entries: names that tables need}
 COORDINATES = {"memory_level": ["dram", "l2"]}
 COORDINATES |= {name: [] for name in ("number_format", "health", "wall_part", "activity", "part")}
 # Attributes with several lines. load() keeps their line ends, so commands that print them must call plain().

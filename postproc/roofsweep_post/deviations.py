@@ -43,7 +43,7 @@ def at_equal_clock(found):
 
 
 def centre_of(values):
-    """Returns the median of the values, or the larger one of two."""
+    """Returns the median of the values; the larger one if there are two."""
     return float(np.max(values) if len(values) == 2 else np.median(values))
 
 

@@ -175,7 +175,7 @@ def draw(figure, axes, scene, annotate, height, regions=False):
         labels.add_line(x[[0, -1]], y[[0, -1]])
     for series in scene.series:
         if every:
-            # The label of a row is at the right of its symbols, where none of them is in the way.
+            # The label of a row is at the right of all its symbols.
             names = [f"arithmetic_intensity_{level}" for level in levels]
             series.rows = series.rows.assign(rightmost=series.rows[names].max(axis=1))
             draw_at_levels(axes, labels, series, levels)
