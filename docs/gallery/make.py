@@ -11,7 +11,9 @@ import numpy as np
 from PIL import Image
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../postproc"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tests"))
 
+import frameworks
 import roofsweep_post
 from roofsweep_post import cli, figures
 from roofsweep_post.figures import frame, planes, style
@@ -46,17 +48,20 @@ memory, without results that stay in L2.
 """
 # {figure: (the paper's result, the result here)}
 BESIDE = {
-    "figure1": ("TensorFlow 2 is slowest backward", "each finds the same algorithm; JAX is idle for 40 % of the time"),
+    "figure1": (
+        "TensorFlow 2 is slowest backward",
+        "each finds the same algorithm; JAX is idle for {jax} % of the time",
+    ),
     "figure3ab": ("same intensity at each batch", "in fp16; in fp32 results of a small batch stay in L2"),
     "figure3c": ("TensorFlow 1: tensor units only at larger batches", "tensor units at each batch"),
     "figure4": ("intensity rises, except in PyTorch", "rises in PyTorch, too"),
-    "figure5": ("compute-bound at 512 filters", "compute-bound from 128 filters on, JAX from 64"),
-    "figure6": ("PyTorch keeps its FLOP/s in fp32", "its FLOP/s fall from kernel size 7 on"),
+    "figure5": ("compute-bound at 512 filters", "compute-bound from {balanced} filters on, JAX from {jax_balanced}"),
+    "figure6": ("PyTorch keeps its FLOP/s in fp32", "its FLOP/s fall from kernel size {falls} on"),
     "figure7": ("same bytes, fewer FLOPs with the stride", "fewer FLOPs and fewer bytes"),
     "figure8": ("FLOP/s drop where tensor units are not used", "PyTorch and JAX drop at stride 3, with tensor units"),
     "figure9": (
         "in the box, same time",
-        "in the box; PyTorch is idle for 90 % of the time, JAX runs the forward pass, too",
+        "in the box; PyTorch is idle for {torch} % of the time, JAX runs the forward pass, too",
     ),
     "figure10": ("in the box, same intensity", "in the box; JAX alone launches kernels for each step"),
 }
@@ -182,6 +187,22 @@ def numbers(arguments):
     return [*(f"{min(own):.2f} to {max(own):.2f}" for own in ends), f"{boxed.sum()} of {len(table)}"]
 
 
+def facts(balance):
+    """Returns the numbers of the texts in BESIDE. balance: FLOP/B of the device."""
+    f = frameworks.Frameworks(os.path.join(ROOT, FRAMEWORKS))
+    half = f.conv2d.query("precision == 'fp16'")
+    over = half[half.flops > balance * half.memory_bytes]
+    over = over.query("`pass` == 'backward' and batch == 16 and stride == 2 and filter_height == 3")
+    layers = f.conv2d.query("precision == 'fp32' and `pass` == 'forward' and filters == 64 and stride == 2")
+    torch = layers.query("batch == 16 and series == 'PyTorch, eager'").sort_values("filter_height")
+    steps = f.lstm.query("precision == 'fp16' and `pass` == 'backward' and axis_mode == 'eager'")
+    idle = {"jax": half.query("filters == 256 and series == 'JAX'"), "torch": steps}
+    found = {name: 100 * (1 - (rows.busy_time / rows.time_median).median()) for name, rows in idle.items()}
+    found |= {"balanced": over[over.series != "JAX"].filters.min(), "jax_balanced": over.filters.min()}
+    found["falls"] = torch.filter_height[torch.rate.diff() < 0].min()
+    return {name: f"{value:.0f}" for name, value in found.items()}
+
+
 def beside():
     """Returns a text and a table that compare the paper's results with the results here."""
     own = {name: arguments for name, _, arguments in FIGURES}
@@ -196,6 +217,7 @@ longest over the shortest time at one point. The "intensity on the axis" is the 
 series."""
     head = "| figure | in the paper | here | time of frameworks | intensity on the axis | overhead, us | in a box |"
     lines = [" | ".join([name.removeprefix("figure"), *told, *numbers(own[name])]) for name, told in BESIDE.items()]
+    lines = [line.format(**facts(peak / width)) for line in lines]
     return "\n".join([textwrap.fill(text, 120), "", head, "|---" * 7 + "|", *(f"| {line} |" for line in lines)])
 
 

@@ -6,6 +6,7 @@ import collections
 import os
 import pathlib
 import re
+import subprocess
 import sys
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
@@ -37,7 +38,7 @@ OTHERS = dict.fromkeys(["node_2xh100", "paper_h100", "roofs_2xh100"], "H100s, wh
     "node_2xh200": "two GPUs, which are not lent",
     "node_4xh200": "four GPUs, which are not lent",
     "roofs_2xcpu": "two nodes of a Slurm cluster, without other work",
-    "frameworks_cpu": "a machine without other work",
+    "frameworks_cpu": "later programs of TensorFlow, which the commit lacks",
     "training_cpu": "a machine without other work",
 }
 FAILED = {"training_h200": 1}  # a kernel of cuDNN with wrong gradients of 5x5 weights
@@ -73,20 +74,6 @@ def check_paper(data):
     lstm = data.isel(config=data.workload.values == "lstm")
     default = (lstm.batch == 16) & (lstm.sequence == 16) & (lstm.features == 32) & (lstm.hidden == 16)
     assert default.any() and (lstm.paper_bound.values[default.values] == "overhead").all()
-
-
-def counted(data):
-    blocks = [tuple(data.kernel_blocks.values[data.kernel_config.values == row]) for row in range(data.sizes["config"])]
-    keys = zip(data.configuration.values, data.algorithm_id.values, blocks)
-    return dict(zip(keys, data.flops_counted.values))
-
-
-def check_two_sweeps(one, paper):
-    """Rows of two sweeps with the same kernels and equal numbers of blocks have equal counted FLOPs."""
-    ours, theirs = counted(one), counted(paper)
-    both = set(ours) & set(theirs)
-    assert len(both) >= 10 and all(ours[key] == theirs[key] for key in both), len(both)
-    assert (one.roof_fraction < 1).all()
 
 
 def check_guide(data):
@@ -223,7 +210,8 @@ def main():
     assert others == set(OTHERS), others ^ set(OTHERS)
     files = {name: load(name) for name in ROWS}
     check_paper(files["paper_h200"])
-    check_two_sweeps(files["conv2d_batch_h200"], files["paper_h200"])
+    # Rows of two sweeps with the same kernels have equal counts.
+    subprocess.run([sys.executable, "../bench/old_new.py", "conv2d_batch_h200.nc", "paper_h200.nc"], check=True)
     check_guide(files["guide_h200"])
     check_training(files["training_h200"], files["training_cpu"])
     check_handwritten(files["handwritten_h200"])

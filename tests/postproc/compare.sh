@@ -239,10 +239,16 @@ doctored busy.nc busier.nc 'data["device_roof_mean"][:] *= 0.97; data["device_ro
 expect 6 script compare busier.nc "$two" --quiet
 row "^INCONCLUSIVE 2#0" ": other work disturbed the reference; measure it again"
 python '
+import re, sys
 from roofsweep_post.compare import CLOCK, ENERGIES, LIMITS, SUSTAINED, normal_limit
 for part, itself, others, deviation in (*LIMITS, ("", *SUSTAINED[:1], *SUSTAINED), ("", *CLOCK[:1], *CLOCK), ("", *ENERGIES[:1], *ENERGIES)):
     assert normal_limit(deviation) <= itself <= others, part
-' || fail "a limit below its deviation"
+known = {(100 * row[3], 100 * limit) for row in LIMITS for limit in row[1:3]} | {(100 * one[1], 100 * one[0]) for one in (SUSTAINED, CLOCK)}
+table = open(sys.argv[1]).read().split("| roofs | standard deviation")[1].split("\n\n")[0].split("\n")[2:]
+for deviations, most, limits in ([[float(n) for n in re.findall(r"[\d.]+(?=,| %)", cell)] for cell in line.split("|")[2:5]] for line in table):
+    assert [round(3.95 * one, 1) for one in deviations] == most, line
+    assert all(any(abs(one - a) + abs(limit - b) < 1e-9 for a, b in known) for one, limit in zip(deviations, limits)), (deviations, limits)
+' "$root/docs/measurements.md" || fail "a limit below its deviation, or another one on the page"
 
 # A roof of tensor or vector units per clock cycle, the work of all samples over their cycles, never exceeds theory.
 python '
