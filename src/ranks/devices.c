@@ -137,17 +137,16 @@ static enum status check_counters(const struct devices *devices, struct error *e
 static enum status compare(const struct devices *devices, const struct executor *executor,
                            struct error *error)
 {
-    enum status status = STATUS_OK;
     bool any_open = false;
     for (int i = 0; i < devices->ranks; ++i)
         any_open |= device_is_open(&devices->list[i]);
     if (!any_open)
         return error_set(error, STATUS_DEVICE, "no rank could open its device; rank 0: %.800s",
                          executor_lost(executor));
-    status = devices_number_shared(devices->list, devices->ranks, error);
-    if (status == STATUS_OK && !devices->manifest->sweep.replicate)
-        status = devices_check_kinds(devices->list, devices->ranks, error);
-    return status == STATUS_OK ? check_counters(devices, error) : status;
+    TRY(devices_number_shared(devices->list, devices->ranks, error));
+    if (!devices->manifest->sweep.replicate)
+        TRY(devices_check_kinds(devices->list, devices->ranks, error));
+    return check_counters(devices, error);
 }
 
 enum status devices_collect(struct devices *devices, struct executor *executor, struct error *error)
@@ -187,31 +186,29 @@ enum status devices_collect(struct devices *devices, struct executor *executor, 
 bool devices_reuse_roofs(const struct devices *devices, const struct results *earlier,
                          struct executor *executor)
 {
-    /* The messages begin at roof_count and end behind the last roof. */
+    /* Messages begin at roof_count and end behind the last roof. */
     enum { BEGIN = offsetof(struct device, roof_count) };
-    struct device own = *executor_device(executor);
-    const int64_t none = 0;
+    struct device own = *executor_device(executor); /* has no roofs */
     int missing = 0;
     for (int i = devices->rank == 0 ? devices->ranks - 1 : -1; i >= 0; --i) {
         const struct device *match = results_roofs(earlier, &devices->list[i]);
-        const void *part = match ? &match->roof_count : &none;
-        const size_t count = match ? (size_t)match->roof_count : 0;
-        const size_t size = offsetof(struct device, roofs) - BEGIN + count * sizeof *own.roofs;
+        const struct device *sent = match ? match : &own;
+        const char *part = (const char *)sent + BEGIN,
+                   *end = (const char *)&sent->roofs[sent->roof_count];
         missing += !match && device_is_open(&devices->list[i]);
         if (i > 0)
-            MPI_Send(part, (int)size, MPI_BYTE, i, 0, devices->comm);
+            MPI_Send(part, (int)(end - part), MPI_BYTE, i, 0, devices->comm);
         else
-            memcpy((char *)&own + BEGIN, part, size);
+            memmove((char *)&own + BEGIN, part, (size_t)(end - part));
     }
     if (devices->rank > 0)
         MPI_Recv((char *)&own + BEGIN, sizeof own - BEGIN, MPI_BYTE, 0, 0, devices->comm,
                  MPI_STATUS_IGNORE);
     if (missing > 0)
-        log_print(
-            devices->log, LOG_WARNING,
-            "%s has no roofs of %d of the %d devices (same UUID, driver and power cap): these "
-            "are measured",
-            devices->manifest->reuse, missing, devices->ranks);
+        log_print(devices->log, LOG_WARNING,
+                  "%s has no roofs of %d of the %d devices (same UUID, driver and power cap): "
+                  "these are measured",
+                  devices->manifest->reuse, missing, devices->ranks);
     snprintf(own.roofs_reused, sizeof own.roofs_reused, "%s", devices->manifest->reuse);
     const bool found = own.roof_count > 0 && !executor_lost(executor);
     if (found)

@@ -10,12 +10,10 @@
 #include "ranks/liveness.h"
 
 enum {
-    LIMIT = 60,    /* s; limit of a collective call right after all ranks have met, and of NCCL */
-    REPEAT = 1000, /* most runs of a sample by MPI */
+    LIMIT = 60,   /* s; limit of a collective call right after all ranks have met, and of NCCL */
+    REPEAT = 100, /* most runs of a sample by MPI */
     SLOTS = LINK_PAIR * LINK_ROUNDS + LINK_OPERATIONS * LINK_SIZES /* links of a rank, at most */
 };
-
-static const double slow_run = 0.3; /* s, by MPI; slower sizes are the last ones */
 
 /* State of this rank. On the heap, because MPI still writes to the buffers of an abandoned call. */
 struct links {
@@ -92,19 +90,17 @@ static double operate(const struct link *link, MPI_Comm comm, float *sent, int c
 static enum status operate_sizes(struct links *links, struct link *link, MPI_Comm comm,
                                  struct error *error)
 {
-    const double length = 20e-3; /* s */
+    const double length = 20e-3, slow_run = 0.3; /* s */
     double about = 0, seconds[LINK_SAMPLES];
-    int sizes = 0;
-    while (link_size(link, sizes) > 0)
-        ++sizes;
-    while (sizes-- > 0) {
-        const size_t bytes = link_size(link, sizes);
+    for (int i = LINK_SIZES; i-- > 0;) {
+        const size_t bytes = link_size(link, i);
+        if (bytes == 0)
+            continue;
         const int count = (int)(bytes / sizeof(float));
         float *sent = memory_require(comm, calloc(2, bytes), "the links");
-        const bool left_out = about > slow_run;
-        about = INFINITY;
-        for (int j = 0; j < 2 && !left_out; ++j) /* the first run connects */
-            about = fmin(about, operate(link, comm, sent, count, 1));
+        about = about > slow_run ? INFINITY
+                                 : fmin(operate(link, comm, sent, count, 1), /* connects */
+                                        operate(link, comm, sent, count, 1));
         const int repeat = (int)fmin(ceil(length / about), REPEAT);
         for (int j = 0; j < LINK_SAMPLES; ++j)
             seconds[j] = about > slow_run ? about : operate(link, comm, sent, count, repeat);
@@ -237,9 +233,8 @@ static enum status add_found(struct links *links, MPI_Comm node, int rounds, str
     }
     if (left_out > 0)
         log_print(links->log, LOG_WARNING,
-                  "%s: the network is slow: %d links of larger sizes are left out, because smaller "
-                  "ones take longer than %.1f s",
-                  executor_device(links->executor)->hostname, left_out, slow_run);
+                  "%s: the network is slow: %d links of larger sizes are left out",
+                  executor_device(links->executor)->hostname, left_out);
     return STATUS_OK;
 }
 
@@ -273,8 +268,7 @@ static void find_peers(struct links *links, MPI_Comm node)
     MPI_Bcast(own, 1, MPI_INT, 0, node);
     MPI_Allreduce(&leads, &links->nodes, 1, MPI_INT, MPI_SUM, links->all);
     MPI_Allreduce(&members, &links->least, 1, MPI_INT, MPI_MIN, links->all);
-    void *memory = calloc((size_t)ranks, sizeof own);
-    int(*all)[2] = memory_require(links->all, memory, "the links");
+    int(*all)[2] = memory_require(links->all, calloc((size_t)ranks, sizeof own), "the links");
     MPI_Allgather(own, 2, MPI_INT, all, 2, MPI_INT, links->all);
     links->rounds = links_rounds(links->nodes);
     memset(links->peers, -1, sizeof links->peers);
@@ -323,12 +317,8 @@ bool links_measure(MPI_Comm all, MPI_Comm node, struct executor *executor,
                    const struct wait_limit *limit, bool leaving, const struct log *log)
 {
     struct links *links = memory_require(all, calloc(1, sizeof *links), "the links");
-    *links = (struct links){.executor = executor,
-                            .limit = limit,
-                            .log = log,
-                            .all = all,
-                            .leaving = leaving,
-                            .by_nccl = executor_kind(executor)->accelerator};
+    *links = (struct links){executor, limit,   log,
+                            all,      leaving, .by_nccl = executor_kind(executor)->accelerator};
     if (meet(links, all))
         measure_all(links, node);
     if (!links->executor)
