@@ -47,7 +47,6 @@ static bool has_counts(const struct measured *row)
            row->record.counters.code == COUNTED_WITHOUT_CAUSES;
 }
 
-/* Returns the time that PART_COUNTS has, s. */
 static double counting_seconds(const struct measured *row)
 {
     return fmax(row->record.wall_time_part[PART_COUNTS], 0); /* NaN: none */

@@ -5,9 +5,8 @@
  * counted. Waiting rows must not influence the next row: they are counted first if the device has
  * no room for the next row, and a row that failed beside them is measured again without them. In
  * each pass of the counters the device repeats every row, with the caches in the same state as for
- * timing, so counts depend neither on the other rows nor on their order. A row that could not be
- * counted with others is counted alone; if that fails, too, its record has the reason. Not
- * thread-safe. */
+ * timing, so counts depend neither on the other rows nor on their order. A row without counts
+ * is counted again alone; if that fails, its record has the reason. Not thread-safe. */
 #pragma once
 
 #include "worker/measure.h"

@@ -19,12 +19,10 @@
 #include "model/workload.h"
 #include "model/fill.h"
 
-/* s, time of all samples of a roof: enough for five samples, and short enough to measure all roofs
- * of eight devices one after the other. */
+/* s, time of all samples of a roof: five samples, short enough for eight devices in turn. */
 #define ROOF_WINDOW 0.0125
 
-/* s, shortest measurement of energy: energy counters that advance every 0.1 s are then exact to
- * some per cent. */
+/* s, shortest measurement of energy: counters with steps of 0.1 s are exact to some per cent. */
 #define ENERGY_TIME 0.5
 
 struct roof_order {
@@ -94,15 +92,13 @@ struct device_ops {
                                 const struct roof_order *order, struct roof *roof,
                                 struct error *error);
 
-    /* Repeats the work of a roof until more(argument) returns false, so that the device is busy
-     * while other devices measure the roof. more() is called every few milliseconds. NULL: not
-     * offered. */
+    /* Repeats the work of a roof until more(argument), called every few milliseconds, returns
+     * false: the device is busy while other devices measure the roof. NULL: not offered. */
     enum status (*keep_busy)(struct device_state *state, int kind, bool (*more)(void *argument),
                              void *argument, struct error *error);
 
-    /* Measures links, and adds them to *links. If `order` has members but no id, makes the id of a
-     * communicator (LINK_ID bytes) instead. Must be the first function that the process calls.
-     * NULL: no links. */
+    /* Adds measured links to *links. If `order` has members but no id, makes a communicator's id
+     * (LINK_ID bytes) instead. Must be the first call of the process. NULL: no links. */
     enum status (*measure_links)(const struct link_order *order, struct link_list *links, char *id,
                                  struct error *error);
 
@@ -150,8 +146,7 @@ struct device_ops {
     enum status (*run)(struct device_state *state, struct work *work, int64_t samples,
                        struct error *error);
 
-    /* Reads the elements of a result tensor at `offsets`, in the layout that src/model/workloads/
-     * defines. */
+    /* Reads elements of a result at `offsets` in the layout of src/model/workloads/. */
     enum status (*read)(struct device_state *state, struct work *work, enum tensor tensor,
                         const int64_t *offsets, int64_t count, double *values, struct error *error);
 
@@ -171,8 +166,7 @@ struct device_ops {
 
     void (*release)(struct device_state *state, struct work *work); /* takes NULL work */
 
-    /* Sets *settings, which is zero. Until the next call of any function of the table, this process
-     * leaves the device idle. */
+    /* Sets *settings, which is zero. This process leaves the device idle until its next call. */
     enum status (*program)(struct device_state *state, struct program_device *settings,
                            struct error *error);
 

@@ -1,8 +1,6 @@
 /* Measures one configuration: prepares, verifies, warms up, times, traces and measures the energy.
- * batch.h then counts several rows together.
- *
- * Timing, trace and counting are separate runs of the same work, because tracing and counting
- * change times. */
+ * batch.h then counts several rows together. Timing, trace and counting are separate runs of the
+ * work, because tracing and counting change times. */
 #pragma once
 
 #include "base/stats.h"

@@ -10,8 +10,7 @@ struct row_kind {
     /* Measures a configuration: *record, which the caller has initialised, becomes measured,
      * skipped or failed. The device must be idle, and no row may wait for counters. *kept, NULL at
      * first, is passed from row to row; it owns processes that later rows may use. STATUS_DEVICE:
-     * the device is lost. STATUS_INTERRUPTED: a signal ended the measurement, and the row does not
-     * count. */
+     * the device is lost. STATUS_INTERRUPTED: a signal came, and the row does not count. */
     enum status (*measure)(const struct device_ops *device, struct device_state *state, void **kept,
                            const struct request *request, struct record *record,
                            struct error *error);

@@ -7,8 +7,7 @@
 
 #include "base/clock.h"
 
-/* Multiply-adds of a reference: a sixteenth of a second for one core, since launchers often leave
- * one core to the rank of a GPU. */
+/* A sixteenth of a second for one core: launchers often leave one core to the rank of a GPU. */
 static const double reference_products = 2.5e7;
 static const int64_t elements_least = 64, elements_most = 4096;
 

@@ -1,6 +1,5 @@
-/* conv2d on the CPU, by oneDNN or as plain loops. oneDNN runs each convolution, with bias and
- * activation of a fused forward pass. Loops of this file do bias, activation, their gradients and
- * the update in all other passes. */
+/* conv2d on the CPU, by oneDNN or as plain loops. oneDNN runs convolutions, and bias and activation
+ * of a fused forward pass. Loops do all other bias, activation, gradient and update work. */
 #include <stdio.h>
 #include <string.h>
 
@@ -24,8 +23,7 @@ static void NAME(activate)(enum activation activation, REAL *z, int64_t count)
 
 /* ---- one convolution, by plain loops ----
  * The loops work on nhwc. Inputs in nchw are transposed into scratch memory, and results back. Each
- * pass adds multiples of contiguous rows: rows of channels for the gradient of the input, rows of
- * filters in the other passes. */
+ * pass adds multiples of contiguous rows: of channels for the gradient of x, else of filters. */
 
 /* Transposes `count` consecutive matrices: to[column][row] = from[row][column]. */
 static void NAME(transpose)(int64_t count, int64_t rows, int64_t columns, const REAL *from,
@@ -55,8 +53,7 @@ NAME(accumulate_block)(int size, REAL *restrict sum, int64_t count, const REAL *
         sum[i] += part[i];
 }
 
-/* As accumulate_block, for rows of `length` values. The partial sums of each call keep long sums
- * accurate. */
+/* As accumulate_block, for rows of any length. Each call's partial sums keep sums accurate. */
 static void NAME(accumulate)(int64_t length, REAL *sum, int64_t count, const REAL *factors,
                              int64_t factor_step, const REAL *rows, int64_t row_step)
 {
@@ -230,13 +227,12 @@ static void NAME(differentiate)(const struct conv2d *s, const REAL *dy, const RE
         dz[i] = dy[i] * (REAL)activation_slope(s->activation, y[i]);
 }
 
-/* Sums are fp64, because a filter may have millions of pixels with random signs. In nhwc a loop
- * sums all filters of a cache line. */
+/* Sums are fp64: a filter may have millions of pixels with random signs. */
 static void NAME(bias_gradient)(const struct conv2d *s, const REAL *dz, REAL *db)
 {
     enum { LINE = 64 / sizeof(REAL) };
     int64_t pixels = s->out_height * s->out_width, step = conv2d_y_at(s, 0, 0, 1, 0);
-    int64_t together = s->layout == LAYOUT_NHWC ? LINE : 1;
+    int64_t together = s->layout == LAYOUT_NHWC ? LINE : 1; /* filters of a cache line */
 #pragma omp parallel for schedule(static)
     for (int64_t k = 0; k < s->filters; k += together) {
         double sums[LINE] = {0.0};

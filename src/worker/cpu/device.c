@@ -266,7 +266,6 @@ static void text_add(char *text, size_t size, const char *separator, const char 
     snprintf(text + used, size - used, "%s%s%.200s", used ? separator : "", more, why);
 }
 
-/* Prepares the named routine, or for "auto" the first one that can compute the configuration. */
 static enum status cpu_prepare(struct device_state *state, const struct config *config,
                                uint64_t seed, struct work **work, struct record *record,
                                struct error *error)

@@ -1,5 +1,4 @@
-/* Elementwise functions on the CPU: by oneDNN, and as a parallel loop for each function, which the
- * compiler vectorises. */
+/* Elementwise functions on the CPU, by oneDNN or as loops that the compiler vectorises. */
 #include <math.h>
 #include <string.h>
 

@@ -1,9 +1,8 @@
 /* Template: functions in one precision for loops that the compiler vectorises (real.h). These loops
  * need -fno-trapping-math (CMakeLists.txt). */
 
-/* exp(x) for -80 <= x <= 0, without calls and branches, so that loops become vector code. With x =
- * n ln 2 + r, exp(r) is a Taylor series, and the exponent's bits give 2^n. Adding 1.5 * 2^mantissa
- * rounds to the integer n. */
+/* exp(x) for -80 <= x <= 0, without branches, so that loops become vector code. x = n ln 2 + r:
+ * exp(r) is a Taylor series, the exponent's bits give 2^n, adding 1.5 * 2^mantissa rounds to n. */
 static inline REAL NAME(exponential)(REAL x)
 {
     const REAL ln2_high = (REAL)0.693145751953125, ln2_low = (REAL)1.42860682030941723e-6;
@@ -36,8 +35,7 @@ static inline REAL NAME(sigmoid)(REAL x)
     return (REAL)0.5 + (REAL)0.5 * NAME(hyperbolic_tangent)((REAL)0.5 * x);
 }
 
-/* The softmax of a row; y may be x. Differences from the largest value are limited to 80, whose
- * exponential is negligible beside 1. */
+/* y may be x. exp(-80) is negligible beside 1, so larger differences count as 80. */
 static inline void NAME(row_softmax)(int64_t columns, const REAL *x, REAL *y)
 {
     REAL largest = x[0];

@@ -1,5 +1,4 @@
-/* A fully connected layer on the CPU. oneDNN applies bias and activation within the product; loops
- * apply them after it. */
+/* Fully connected layers. oneDNN applies bias and activation within the product, loops after it. */
 #include <math.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
-/* compute-loop and shared-loop on the CPU. Each thread has its own values or tiles. loops_simd.h
- * has the loops for one kind of vectors, and simd.c detects the kind. CMakeLists.txt lets the
- * compiler fuse multiply-adds in this file. */
+/* compute-loop and shared-loop. Each thread has its own values or tiles. loops_simd.h has the loops
+ * for one kind of vectors. CMakeLists.txt lets the compiler fuse multiply-adds in this file. */
 #include <omp.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* Recurrent layers on the CPU. oneDNN runs one operation for each layer. Plain loops
- * (lstm_network.h) run a region for a layer's inputs, then one for each step. Training keeps all
- * gates and states of the forward pass. */
+ * (lstm_network.h) run a region for a layer's inputs, then one for each step. */
 #include <stdlib.h>
 
 #include "model/workloads/lstm.h"
@@ -54,7 +53,6 @@ struct plain_plan {
     size_t y, units, h, dout, dsums, carried, between;
 };
 
-/* An lstm_loop: one parallel region. */
 static void loop_run(void *trace, const char *name, int64_t count,
                      void (*task)(void *context, int64_t i), void *context)
 {
@@ -98,7 +96,6 @@ static enum status plain_plan(struct work *work, struct error *error)
     return STATUS_OK;
 }
 
-/* The result is the output of the last layer. */
 static enum status plain_ready(struct work *work, struct error *error)
 {
     const struct lstm *s = work->shape;
@@ -177,8 +174,7 @@ static struct onednn_tensor weights_tensor(const struct lstm *s, int64_t layer,
                                   {s->directions * stride, stride, a_apart, b_apart}};
 }
 
-/* Initial states are zero, but without them version 2.6.3 takes the last states for the gradient of
- * the recurrent weights. */
+/* Initial states are zero. Without them, oneDNN 2.6.3 computes a wrong recurrent gradient. */
 static struct onednn_tensor state_tensor(const struct lstm *s, int64_t width,
                                          enum precision precision)
 {

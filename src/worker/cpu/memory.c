@@ -7,8 +7,7 @@
 
 #include "worker/cpu/topology.h"
 
-/* Reads the number that follows `key` on the first line that begins with `key`. NaN: there is none,
- * for example "max" (no limit). */
+/* Reads the number behind `key` on the first line that begins with it; NaN: none, as in "max". */
 static double number_read(const char *folder, const char *name, const char *key)
 {
     char line[8400];
@@ -24,8 +23,7 @@ static double number_read(const char *folder, const char *name, const char *key)
     return number;
 }
 
-/* Returns the free memory of a cgroup; NaN: no limit. Cached file pages count as usage, but can be
- * reclaimed. */
+/* Returns the free memory of a cgroup; NaN: no limit. Cached file pages can be reclaimed. */
 static double group_available(const char *folder)
 {
     static const struct {

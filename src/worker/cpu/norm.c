@@ -1,6 +1,6 @@
-/* Norms on the CPU. The threads divide the rows, and have sums of their own over rows, in scratch
- * memory, which are added at the end. If moments are inputs of a pass, they are computed into
- * scratch memory before the timed run. */
+/* Norms on the CPU. The threads divide the rows. Each thread has sums over its rows in scratch
+ * memory, which are added at the end. Moments that a pass needs as inputs are computed before it is
+ * timed. */
 #include <omp.h>
 #include <string.h>
 

@@ -150,8 +150,7 @@ static enum status status_set(struct error *error, dnnl_status_t status, const c
 /* ---- descriptions, in both versions of the library ---- */
 
 /* Calls of 3.x make the description of a primitive. Calls of 2.x fill a struct, from which
- * primitive_describe makes the description. Where 2.x has several versions of a call, 3.x has kept
- * the last version. */
+ * primitive_describe makes it. 3.x has the last of several versions of a call in 2.x. */
 #if DNNL_VERSION_MAJOR >= 3
 #define FORWARD(call, ...)                                                                         \
     dnnl_##call##_primitive_desc_create(made, r->engine, __VA_ARGS__, r->attributes)

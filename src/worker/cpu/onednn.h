@@ -106,8 +106,7 @@ struct onednn_operation {
     struct onednn_tensor tensors[ONEDNN_ARGUMENTS];
 };
 
-/* Dense tensors: [count]; [rows][columns]; [count][rows][columns]; images with the extents
- * [n][c][h][w] in either layout. */
+/* Dense tensors: [count], [rows][columns], [count][rows][columns], and images in either layout. */
 struct onednn_tensor onednn_vector(enum precision precision, int64_t count);
 struct onednn_tensor onednn_matrix(enum precision precision, enum onednn_place place, int64_t rows,
                                    int64_t columns);
@@ -118,14 +117,12 @@ struct onednn_tensor onednn_image(enum precision precision, enum onednn_place pl
 
 /* Formats name and version: "oneDNN 2.6.3". */
 void onednn_describe(char *text, size_t size);
-/* STATUS_UNSUPPORTED: the library has its own threads, or would emulate the precision because this
- * CPU has no native instructions for it. */
+/* STATUS_UNSUPPORTED: the library has its own threads, or emulates the precision on this CPU. */
 enum status onednn_check(enum precision precision, struct error *error);
 
 struct onednn;
 /* Compiles the operation's code. forward: for ONEDNN_BACKWARD its ONEDNN_TRAINING operation, which
- * must outlive *made; else NULL. STATUS_UNSUPPORTED: the library lacks the operation. The caller
- * owns *made. */
+ * must outlive *made; else NULL. STATUS_UNSUPPORTED: the library lacks the operation. */
 enum status onednn_create(const struct onednn_operation *operation, const struct onednn *forward,
                           struct onednn **made, struct error *error);
 void onednn_destroy(struct onednn *made); /* takes NULL */
@@ -150,8 +147,7 @@ enum status onednn_create_for(struct work *work, const struct onednn_operation *
                               const struct onednn *forward, struct onednn **made, size_t *memory,
                               struct error *error);
 
-/* A routine of one operation. The plan has the operation, and its argument for each input and each
- * result of the work. */
+/* The plan of a routine of one operation: the argument for each input and result of the work. */
 struct onednn_roles {
     enum onednn_argument inputs[TENSOR_COUNT], results[TENSOR_COUNT];
 };

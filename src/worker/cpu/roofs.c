@@ -2,19 +2,18 @@
  *
  * Memory: all threads sweep at the same time, each over its own working set. Bytes are those that
  * the program reads and writes, without the lines that a store fetches first. A thread's working
- * set is half of L1, half of what L2 has beyond L1, or for DRAM its share of four times L3. For L3,
- * sets grow from twice L2 to at most all of L2 and half of a thread's share of L3, which suits both
- * an L3 that holds lines evicted from L2 and an L3 that holds everything. The largest set that is
- * read at nearly the rate of the smallest set counts, because virtual machines report an L3 that
- * they share with others.
+ * set is half of L1, half of what L2 has beyond L1, or for DRAM its share of four times L3. For L3
+ * it is at most L2 plus half of the thread's share of L3, which suits both an L3 that holds lines
+ * evicted from L2 and an L3 that holds everything. Virtual machines report an L3 that they share
+ * with others, so smaller sets are tried until one is read at nearly the rate of twice L2.
  *
  * Arithmetic: independent chains of multiply-adds in registers.
  *
  * roofs_tune times the variants of each roof and keeps the fastest. A roof is the best of many
  * samples, because a disturbance only makes a sample slower. If memory is short, a roof stays
  * untuned, and measuring it fails with this reason. Tuning takes about 20 ms for each roof with
- * several variants, measuring 50 ms. These roofs have no theoretical value: CPUs do not report
- * their units and memory speed reliably. */
+ * several variants, measuring 50 ms. There is no theoretical value: CPUs do not report their
+ * units and memory speed reliably. */
 #include "worker/cpu/roofs.h"
 
 #include <math.h>
@@ -171,7 +170,6 @@ static double variant_run(const struct roofs *roofs, const struct variant *varia
     return clock_monotonic() - begin;
 }
 
-/* Runs one sample, and doubles the repetitions until it takes sample_time. */
 static double variant_sample(const struct roofs *roofs, struct variant *variant)
 {
     double seconds;
@@ -243,8 +241,7 @@ static size_t l3_set_find(const struct roofs *roofs, double l2, size_t most)
     return found;
 }
 
-/* Sets sets[] to a thread's working set for each level with a wanted roof, byte; 0: no memory.
- * Returns the largest. */
+/* sets[]: a thread's working set, byte; 0: no wanted roof, or no memory. Returns the largest. */
 static size_t sets_find(const struct topology *topology, const bool found[ROOF_KINDS],
                         size_t sets[LEVEL_COUNT])
 {

@@ -1,6 +1,5 @@
 /* Routines and works. A workload has a routine for each implementation, in the table NAME_routines
- * of its file NAME.c. A work is one configuration of a routine: device.c finds the routine,
- * allocates the memory and fills the inputs. */
+ * of its file NAME.c. A work is one configuration of a routine. */
 #pragma once
 
 #include <stdbool.h>

@@ -99,9 +99,9 @@ int simd_list(const struct simd *list[SIMD_KINDS])
 
 #else
 
-/* Every other 64-bit processor has 16-byte vectors; CMakeLists.txt lets the compiler fuse the
- * multiply-add. No pattern bypasses the caches: ARM's cores detect writes of whole lines
- * themselves, and STNP is only a hint. */
+/* All other 64-bit processors have 16-byte vectors; CMakeLists.txt lets the compiler fuse
+ * multiply-adds. No store bypasses the caches: ARM's cores detect writes of whole lines, and STNP
+ * is only a hint. */
 #if defined __aarch64__
 #define SIMD_TEXT "neon"
 #else

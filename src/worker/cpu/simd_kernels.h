@@ -1,16 +1,11 @@
 /* Template: the loops of the roofs for one kind of vectors. simd.c defines, and this file
  * undefines, SIMD_NAME(x) (x with the kind's suffix), SIMD_TEXT (the kind's name), SIMD_TARGET (the
- * attribute that lets a function use the instructions), SIMD_BYTES (of a vector), SIMD_FMA_FLOAT(a,
- * b, c) and SIMD_FMA_DOUBLE(a, b, c) (a * b + c on vectors), and:
- *
- * SIMD_CHAINS: accumulators of the FMA loop, enough to cover latency times units, and few enough
- * for the registers.
- *
- * SIMD_IN_PLACE: 1 if a vector FMA overwrites its addend, as ARM's does. Copying the addend would
- * take time on the same units.
- *
- * SIMD_STREAM(pointer, vector): a store that bypasses the caches; undefined if there is none.
- * SIMD_FENCE(): waits for such stores. */
+ * attribute that lets a function use the instructions), SIMD_BYTES (of a vector), SIMD_FMA_FLOAT
+ * and SIMD_FMA_DOUBLE (a * b + c on vectors), SIMD_STREAM (a store that bypasses the caches;
+ * undefined if there is none), SIMD_FENCE (waits for these stores), SIMD_CHAINS (accumulators of
+ * the FMA loop, enough to cover latency times units, and few enough for the registers) and
+ * SIMD_IN_PLACE (1 if a vector FMA overwrites its addend, as ARM's does: a copy would take time on
+ * the same units). */
 
 typedef double SIMD_NAME(doubles) __attribute__((vector_size(SIMD_BYTES), may_alias));
 typedef float SIMD_NAME(floats) __attribute__((vector_size(SIMD_BYTES), may_alias));
@@ -74,9 +69,8 @@ SIMD_TARGET static void SIMD_NAME(read)(const struct simd_arrays *arrays, size_t
     *arrays->result = total[0];
 }
 
-/* x = x * m + a with m slightly above -1: each x alternates between two values for much longer than
- * a sample, so bits differ and change. In place, x = x * m + x with m slightly above -2: x
- * alternates around zero. */
+/* x = x * m + a with m slightly above -1: x alternates between two values for much longer than a
+ * sample, so bits change. In place, x = x * m + x with m slightly above -2 alternates around 0. */
 #define SIMD_FMA(name, type, fma)                                                                  \
     SIMD_TARGET static void SIMD_NAME(name)(double seed, int64_t iterations, double *result)       \
     {                                                                                              \

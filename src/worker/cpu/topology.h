@@ -23,9 +23,8 @@ struct topology {
 enum status topology_init(struct topology *topology, struct error *error);
 void topology_clear(struct topology *topology);
 
-/* Returns the least limit() of the cgroups in a file like /proc/self/cgroup, and of the groups
- * above them, with all controllers mounted below `mounts`. limit() gets a group's folder; NaN:
- * none. */
+/* Returns the least limit() (NaN: none) of the cgroups in a file like /proc/self/cgroup, and of
+ * those above them. limit() gets a group's folder; all controllers are mounted below `mounts`. */
 double cgroups_least(const char *groups, const char *mounts, double (*limit)(const char *folder));
 /* Returns the least CPU quota, in processors; INFINITY: none. */
 double topology_quota(const char *groups, const char *mounts);

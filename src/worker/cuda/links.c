@@ -216,9 +216,8 @@ static enum status rehearse(struct links *links, size_t count, double *seconds, 
     return agree(links, seconds, error);
 }
 
-/* Allocates buffers of the exact sizes: full of values to send, full of NaN to receive into. A
- * send-receive between parts of larger buffers takes up to 5 % longer (docs/measurements.md, "Links
- * of a node"). */
+/* The receive buffer is full of NaN. Buffers have the exact sizes: parts of larger buffers take up
+ * to 5 % longer in a send-receive (docs/measurements.md, "Links of a node"). */
 static enum status buffers_open(struct links *links, size_t bytes, struct error *error)
 {
     const bool gathers = links->link.operation == LINK_ALL_GATHER;
@@ -289,8 +288,7 @@ static enum status measure_copies(struct links *links, struct link_list *found, 
     return STATUS_OK;
 }
 
-/* Exchanges with each peer in turn; all members begin a round together. Then runs the collective
- * operations. */
+/* All members begin each round of exchanges together, even without a peer in the round. */
 static enum status measure_members(struct links *links, const struct link_order *order,
                                    struct link_list *found, struct error *error)
 {

@@ -29,9 +29,8 @@
 
 /* ---- known kernels ----
  *
- * Known kernels take the same time unless something disturbs them. times[0]: median time of a
- * kernel of about a millisecond. times[1]: median time from one empty kernel to the next in a full
- * queue. */
+ * Known kernels take the same time unless something disturbs them. times[0]: median of a kernel of
+ * about a millisecond. times[1]: median gap between two empty kernels in a full queue. */
 
 enum { LAUNCHES = 300, SAMPLES = 15, FMA_BLOCK = 1024 };
 
@@ -228,8 +227,7 @@ void profile_release(struct work *work)
     work->launch_count = 0;
 }
 
-/* CUPTI makes launches slower, most of all the first, so the limit of the blocking kernel is far
- * longer than the host should need. */
+/* CUPTI makes launches slower, so the limit is far longer than the host should need. */
 static enum status work_trace(struct profiler *profiler, struct gpu *gpu, struct work *work,
                               bool cold, struct record *record, struct error *error)
 {
@@ -374,8 +372,7 @@ static void kernels_record(double (*values)[QUANTITY_COUNT], const struct counta
     outcome_set(&row->record->counters, failure, "%.*s", (int)strcspn(problem, ";"), problem);
 }
 
-/* Counts the kernels of `count` rows from `first` on. After a failure, which one row may have
- * caused, counts each row alone. */
+/* After a failure, which one row may have caused, counts each row alone. */
 static enum status kernels_count(struct profiler *profiler, const struct collection *collection,
                                  size_t first, size_t count, size_t room, enum counted failure,
                                  struct error *error)

@@ -7,8 +7,7 @@
 #include "worker/cuda/gpu/gpu.h"
 #include "worker/cuda/profiling/profiler.h"
 
-/* Opens the worker's profiler. `gpu`, which runs its known kernels and trials, must outlive the
- * profiler. NULL: no memory. */
+/* `gpu` runs known kernels and trials, and must outlive the profiler. NULL: no memory. */
 struct profiler *profile_open(struct gpu *gpu);
 
 /* As profiler_try. Refuses while another process computes on the GPU, whose work memory counters

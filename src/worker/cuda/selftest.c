@@ -112,7 +112,7 @@ static enum status check(struct selftest *test, struct item *const *items, size_
     struct outcome outcome;
     if (count == 0)
         return STATUS_OK;
-    for (size_t i = 0; i < count; ++i) /* a run prepares the cache for the counted run */
+    for (size_t i = 0; i < count; ++i) /* an uncounted run prepares the cache */
         works[i] = (struct profiled_work){item_run, item_run, items[i], NULL};
     TRY(profiler_count(test->profiler, quantity_tensor(items[0]->tensor), works, count, NULL, 0,
                        values, &outcome, error));
@@ -186,8 +186,7 @@ static void flops_list(struct selftest *test, const struct known_kernel *kernels
     }
 }
 
-/* Counts each kernel with CUPTI attached for it, while CUPTI stays attached, and as one range of
- * several. */
+/* Counts each kernel three times: CUPTI attached for it, kept attached, and in one collection. */
 static enum status check_flops(struct selftest *test, struct error *error)
 {
     struct items items;
@@ -242,8 +241,7 @@ static const struct pattern {
 static const struct pattern atomic = {PATTERN_ATOMIC, 0, 1, 0};
 
 /* Adds an item with its expected counts: `read` and `written` (byte), `flops` (fp32 FLOPs). A count
- * of 0 is not checked. In device memory the counts include the flush, which also writes back
- * everything that the item wrote. */
+ * of 0 is not checked. In device memory counts include the flush and what it writes back. */
 static void movement_add(struct items *items, struct item item, double read, double written,
                          double flops)
 {

@@ -103,7 +103,6 @@ static double rounded(double bytes)
     return base + ceil((fmax(bytes, least) - base) / (base / steps)) * (base / steps);
 }
 
-/* Returns the smallest idle block that fits; NULL: none. */
 static struct block *idle_find(const struct arena *arena, double bytes)
 {
     struct block *best = NULL;
@@ -116,8 +115,7 @@ static struct block *idle_find(const struct arena *arena, double bytes)
     return best;
 }
 
-/* Frees idle blocks first if little memory would be left for libraries. If the rounded size does
- * not fit, trims and tries the exact size. */
+/* Trims first if libraries would have little memory left. Tries the exact size if it must. */
 static enum status memory_get(struct arena *arena, double bytes, const char *what,
                               struct block *block, struct error *error)
 {

@@ -9,9 +9,8 @@
 
 #include "base/status.h"
 
-/* Allocates device memory; the caller frees it with vendor_free. `what` completes the message
- * "needs BYTES of device memory for WHAT, FREE are free". *memory is NULL for 0 bytes.
- * STATUS_UNSUPPORTED: not enough is free. */
+/* Allocates device memory; the caller frees it with vendor_free. *memory is NULL for 0 bytes.
+ * STATUS_UNSUPPORTED: "needs BYTES of device memory for WHAT, FREE are free". */
 enum status memory_allocate(double bytes, const char *what, void **memory, struct error *error);
 
 struct arena;
@@ -33,6 +32,5 @@ void arena_trim(struct arena *arena);
 
 /* Returns the error of memory_allocate if `bytes` are not free, even after a trim. */
 enum status arena_check(struct arena *arena, double bytes, const char *what, struct error *error);
-/* Sets *bytes to the free memory. Idle blocks count as free, and so does what used blocks have
- * beyond the requested size. */
+/* Sets *bytes to the memory that is free, idle, or in used blocks beyond the requested sizes. */
 enum status arena_available(const struct arena *arena, double *bytes, struct error *error);

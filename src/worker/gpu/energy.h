@@ -30,7 +30,6 @@ enum status energy_measure(struct gpu *gpu, const struct energy_load *load,
 enum status energy_rest(struct gpu *gpu, bool constant, struct resting_power *resting,
                         struct error *error);
 
-/* As device_ops.energy. Values stay missing with a cold cache or a preparation of each iteration,
- * which the counter would include. */
+/* As device_ops.energy. Values stay missing with flushes or preparations between iterations. */
 enum status energy_run(struct gpu *gpu, struct work *work, bool cold, struct resting_power *resting,
                        struct record *record, struct error *error);

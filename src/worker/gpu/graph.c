@@ -103,7 +103,6 @@ static enum status evaluation_enqueue(struct gpu *gpu, void *argument, struct er
     return e->work->ops->run(gpu, e->work, e->samples, error);
 }
 
-/* Waits before it destroys the graph. */
 static enum status replay_run(struct gpu *gpu, struct work *work, int64_t samples,
                               struct error *error)
 {

@@ -1,14 +1,12 @@
-/* Work in a graph: the stream's launches are captured once and replayed as a whole. In a graph the
- * gaps between kernels are smaller, and streams that a library forks cost less. Frameworks run
- * compiled models in this way. */
+/* Work in a graph: launches are captured once and replayed as a whole, as frameworks run compiled
+ * models. Gaps between kernels are smaller, and streams that a library forks cost less. */
 #pragma once
 
 #include <stdbool.h>
 
 #include "worker/gpu/work.h"
 
-/* Captures what `enqueue` enqueues, ready for vendor_graph_launch. The caller drops *graph.
- * STATUS_UNSUPPORTED: the capture fails. */
+/* Captures what `enqueue` enqueues. The caller drops *graph. STATUS_UNSUPPORTED: capture fails. */
 enum status graph_capture(struct gpu *gpu, gpu_enqueue *enqueue, void *argument,
                           struct graph **graph, struct error *error);
 /* Captures iterations of the work, as graph_capture. */
@@ -16,8 +14,7 @@ enum status graph_of_work(struct gpu *gpu, struct work *work, int iterations, st
                           struct error *error);
 
 /* Captures one iteration, which does not run, and calls visit() for each kernel, in any order.
- * *known becomes false if the library cannot be captured, or the driver does not report the
- * kernels. */
+ * *known: false if the capture fails, or the driver does not report the kernels. */
 enum status graph_kernels(struct gpu *gpu, struct work *work, graph_kernel_visit *visit,
                           void *argument, bool *known, struct error *error);
 

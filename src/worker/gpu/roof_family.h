@@ -2,8 +2,7 @@
  *
  * A kind of roof (roof_kind.h) belongs to the family whose table (of kernels, formats, directions
  * or launches) has rows for it. A variant is a row with a launch shape or a size. roofs.c tries all
- * variants, proves the fastest one by the counters, and measures it on request. A new kind is a row
- * of a family's table. */
+ * variants, proves the fastest one by the counters, and measures it on request. */
 #pragma once
 
 #include <stdbool.h>

@@ -101,9 +101,8 @@ enum status run_time(struct roofs *roofs, const struct winner *winner, double *s
 
 /* ---- the fastest variant ---- */
 
-/* *rate: work per second, the best of TRIAL_RUNS; a variant that cannot win runs once. A first run
- * that loads the variant's code does not count. Elastic iterations grow until a run takes about
- * `aim` s. */
+/* *rate: work per second, the best of TRIAL_RUNS; a variant that cannot win runs once. A run that
+ * loads code does not count. Elastic iterations grow until a run takes about `aim` s. */
 static enum status trial_rate(struct roofs *roofs, struct winner *tried, double aim, double best,
                               double *rate, struct error *error)
 {
@@ -210,7 +209,7 @@ static enum status proof_run(void *argument, struct error *error)
     return vendor_synchronize(((const struct running *)argument)->roofs->gpu, error);
 }
 
-/* The caches then have the content that each later iteration finds. */
+/* Runs one iteration: the caches then have the content that each later iteration finds. */
 static enum status proof_prepare(void *argument, struct error *error)
 {
     struct running first = *(const struct running *)argument;
@@ -350,8 +349,7 @@ static enum status warm_up(struct roofs *roofs, const struct winner *winner, int
     const bool rests = is_tensor(kind) || roof_kinds[kind].measure == ROOF_TIME;
     while (rests && !together && clock_epoch() + settling < roofs->rests_until)
         ;
-    /* A device that was busy until now has its clock already. All bursts of the tensor units begin
-     * after a warm-up of the same length. */
+    /* A device that was busy until now has its clock. Tensor bursts all have the same warm-up. */
     const bool warm = clock_epoch() - roofs->busy_until < pause && !is_tensor(kind);
     const double end = together ? start - margin : clock_epoch() + (warm ? 0.0 : settling);
     TRY(warm_run(roofs, winner, each, error));
@@ -466,8 +464,7 @@ static struct view view_of(const struct window *windows, int count)
     return (struct view){work / seconds, cycles / seconds, sensed > 0.0 ? joules / sensed : NAN};
 }
 
-/* Fractions of the power limit. A mean power between them shows that the limit holds the device
- * back. */
+/* A mean power between these fractions of the limit shows that the limit holds the device back. */
 static const double under = 0.98, over = 1.002;
 static const double same = 0.01; /* relative; clocks change in steps of 15 MHz, about 1 % */
 

@@ -45,8 +45,7 @@ static enum status tensors_create(struct gpu *gpu, const struct config *config, 
                : STATUS_OK;
 }
 
-/* Fills results and intermediate data with NaN, which is all bits set in every format, before one
- * iteration. */
+/* Runs an iteration, with NaN in results and intermediate data: all bits set, in every format. */
 static enum status tensors_run(struct gpu *gpu, struct work *work, int64_t samples,
                                struct error *error)
 {

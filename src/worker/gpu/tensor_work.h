@@ -21,8 +21,7 @@ struct tensor_routine {
     size_t bytes;          /* size of the implementation's struct, which is zero at first */
     const char *algorithm; /* without a workspace; NULL: `open` describes the algorithm */
     enum unit unit;
-    /* Sets the shape, and intermediate_bytes if there is intermediate data. May change *tensors,
-     * the workload's tensors. */
+    /* Sets shape and intermediate_bytes. May change *tensors, the workload's tensors. */
     void (*shape)(const struct config *config, struct work *work, struct tensors *tensors);
     /* Refuses configurations before anything is allocated. NULL: accepts all configurations. */
     enum status (*check)(const struct gpu *gpu, const struct config *config, struct error *error);

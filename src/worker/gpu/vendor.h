@@ -31,8 +31,7 @@ struct calibration {
     double clock_free; /* s-1, clock of the multiprocessors */
 };
 
-/* Length of a span by the multiprocessors' own clocks, mean over the multiprocessors. All zero: no
- * multiprocessor was read at both ends. */
+/* Length of a span by the multiprocessors' own clocks, mean; 0: none was read at both ends. */
 struct clock_span {
     double cycles, seconds;
 };
@@ -58,8 +57,7 @@ void vendor_free(void *memory); /* takes NULL */
 enum status vendor_available(double *available_bytes, double *total_bytes, struct error *error);
 struct arena *vendor_arena(const struct gpu *gpu); /* memory of rows */
 
-/* Enqueues a kernel that sets the first `count` elements of `precision` to the values of
- * fill.h. */
+/* Enqueues a kernel that fills the first `count` elements of `precision` by fill.h. */
 enum status vendor_fill(struct gpu *gpu, enum precision precision, void *data, int64_t count,
                         struct fill fill, struct error *error);
 /* Enqueues a fill of every byte. */
@@ -78,8 +76,7 @@ enum status vendor_hash(struct gpu *gpu, const void *data, size_t bytes, enum te
 /* ---- stream ---- */
 
 enum status vendor_synchronize(struct gpu *gpu, struct error *error);
-/* Makes at least `events` events, and memory for `block` and `stamp`; with `flush` also memory
- * for the flush. */
+/* Makes events, memory for vendor_block and vendor_stamp, and with `flush` for vendor_flush. */
 enum status vendor_reserve(struct gpu *gpu, int events, bool flush, struct error *error);
 enum status vendor_record(struct gpu *gpu, int event, struct error *error);
 enum status vendor_wait(struct gpu *gpu, int event, struct error *error);
@@ -114,11 +111,9 @@ struct calibration *vendor_calibration(const struct gpu *gpu);
 /* ---- graphs: callers use graph.h ---- */
 
 enum status vendor_capture_begin(struct gpu *gpu, struct error *error);
-/* Ends a capture, whatever happened in it, and clears its errors. STATUS_UNSUPPORTED with the
- * reason if nothing was captured. */
+/* Ends a capture, even a failed one, and clears errors. STATUS_UNSUPPORTED: nothing captured. */
 enum status vendor_capture_end(struct gpu *gpu, struct graph **graph, struct error *error);
-/* Calls visit() for each kernel, in any order. Must come before vendor_graph_ready. Returns false
- * if a kernel is unknown. */
+/* Before vendor_graph_ready: calls visit() for each kernel, in any order. False: one is unknown. */
 bool vendor_graph_kernels(const struct graph *graph, graph_kernel_visit *visit, void *argument);
 enum status vendor_graph_ready(struct graph *graph, struct error *error);
 enum status vendor_graph_launch(struct gpu *gpu, const struct graph *graph, struct error *error);

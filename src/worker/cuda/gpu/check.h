@@ -10,8 +10,7 @@
  * out of memory. STATUS_DEVICE: the context is lost. STATUS_FAILED: any other error. */
 enum status cuda_check(cudaError_t code, const char *call, struct error *error);
 
-/* Returns whether the context is lost. Waits for the device, and clears errors that are not
- * sticky. */
+/* Returns whether the context is lost. Waits for the device, and clears all other errors. */
 bool cuda_is_lost(void);
 
 /* Returns the length of the function's name in the text of a call. */

@@ -47,8 +47,7 @@ enum status capability_check(const struct gpu *gpu, int least, const char *what,
 /* Formats the 16 bytes of a UUID as nvidia-smi does. */
 void gpu_uuid(const char *bytes, char *text, size_t size);
 
-/* As cuda_check. STATUS_UNSUPPORTED: the library, or the library on this chip, lacks the
- * operation. */
+/* As cuda_check. STATUS_UNSUPPORTED: the library lacks the operation on this chip. */
 enum status cudnn_check(cudnnStatus_t code, const char *call, struct error *error);
 enum status cublas_check(cublasStatus_t code, const char *call, struct error *error);
 

@@ -29,8 +29,7 @@ enum { BANKS_NONE = 4, BANKS };
 enum { VIOLATION_TIME /* ns */ = 1, VIOLATION }; /* nvmlViolationTime_t */
 enum { EVENT_XID = 8 };
 /* Clock event reasons that slow the GPU down: power cap, hardware slowdown, heat (driver and
- * hardware), power brake. Three other reasons do not count: the GPU is idle, a user has set the
- * clock, or boards are synchronised. */
+ * hardware), power brake. An idle GPU, a user's clock and synchronised boards do not count. */
 enum { THROTTLED = 0x04 | 0x08 | 0x20 | 0x40 | 0x80 };
 
 union nvml_value {
@@ -431,8 +430,7 @@ int nvml_processes(struct nvml *nvml)
     return processes_list(nvml, processes);
 }
 
-/* Returns the highest share of the multiprocessors, in per cent, that a process used within the
- * last two seconds. */
+/* Returns the highest share of the multiprocessors, %, that a process used in the last 2 s. */
 static unsigned busy_most(const struct nvml *nvml, unsigned pid)
 {
     const double window = 2.0;
@@ -459,8 +457,7 @@ static void name_read(unsigned pid, char name[32])
         fclose(file);
 }
 
-/* Lists workers of other ranks only if they are busy: after the roofs of transfers they keep a
- * context on this GPU. */
+/* Leaves out idle workers of other ranks, which keep a context after the roofs of transfers. */
 void nvml_others(struct nvml *nvml, char *text, size_t size)
 {
     struct nvml_process processes[LISTED];

@@ -100,8 +100,7 @@ struct timer {
     cudaEvent_t *events; /* [event_count] */
     int event_count;
     struct clock_stamp *stamps; /* device memory: 2 x CLOCK_STAMPS, for begin and end of a span */
-    /* Pinned host memory that blocking kernels poll: the ticket of the last blocking kernel that
-     * may end. The value only grows. */
+    /* Pinned host memory that blocking kernels poll. All kernels up to this ticket may end. */
     volatile uint64_t *released;
     uint64_t ticket; /* ticket of the last blocking kernel */
     void *flush;     /* device memory of flush_bytes; NULL until it is reserved */
@@ -109,8 +108,7 @@ struct timer {
     struct calibration calibration;
 };
 
-/* Unified addressing maps `released` to the same address on the device. The flush reads twice the
- * size of the cache. */
+/* Unified addressing maps `released` to the same address on the device. */
 enum status vendor_reserve(struct gpu *gpu, int count, bool flushed, struct error *error)
 {
     struct timer *timer = gpu->timer;

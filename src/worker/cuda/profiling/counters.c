@@ -33,8 +33,7 @@
 
 enum { RANGE_NAME = 24 };
 
-/* Fixed while the range profiler is enabled: with another kind of range PushRange fails, with
- * another configuration counts are wrong. */
+/* Fixed while the range profiler is enabled: later changes make calls fail, or counts wrong. */
 struct setup {
     enum counters_by by;
     unsigned tensors;
@@ -76,8 +75,7 @@ struct counters {
     bool attached;                        /* CUPTI is in the process */
     CUpti_RangeProfiler_Object *profiler; /* NULL: not enabled */
     struct setup setup;                   /* set-up of the enabled profiler */
-    /* CUPTI does not document how long it uses an image, so the last image is kept until CUPTI has
-     * another image or is detached. */
+    /* The last image stays until CUPTI has another one: how long CUPTI uses it is undocumented. */
     struct image image, last_image;
     CUpti_SubscriberHandle subscriber;
     bool watching; /* the subscriber reports unloaded modules and launches */
@@ -244,8 +242,7 @@ static CUptiResult attach(struct counters *counters)
     if (counters->attached)
         return CUPTI_SUCCESS;
     counters->attached = true;
-    /* Without this call cuptiProfilerInitialize fails after a cuptiFinalize with
-     * CUPTI_ERROR_NOT_INITIALIZED. */
+    /* Without this call cuptiProfilerInitialize fails after a cuptiFinalize. */
     TRY_CUPTI(cuptiActivityRegisterCallbacks(no_buffer, ignore_buffer));
     return cuptiProfilerInitialize(&initialize);
 }
@@ -286,7 +283,6 @@ bool counters_are_attached(const struct counters *counters)
 
 /* ---- the device ---- */
 
-/* Returns a code that names the reason if the device is not supported. */
 static CUptiResult check_support(int device)
 {
     PARAMETERS(support, CUpti_Profiler_DeviceSupported);
@@ -499,8 +495,7 @@ static CUptiResult evaluate(const struct counters *counters, size_t range,
 
 /* ---- pieces of work ---- */
 
-/* Returns whether the enabled profiler can count this collection. All code that it counted before
- * must still be loaded. */
+/* The enabled profiler can count only while all code that it counted before is still loaded. */
 static bool suits(const struct counters *counters, const struct setup *setup)
 {
     return counters->profiler && counters->watching && !saw_unload(counters) &&
@@ -572,8 +567,7 @@ static enum status pass_run(struct counters *counters, const struct collection *
     return status;
 }
 
-/* Reads all values. The name of a range is the index of its values. *outcome says what is
- * missing. */
+/* The name of a range is the index of its values. *outcome says what is missing. */
 static CUptiResult values_read(struct counters *counters, const struct collection *collection,
                                struct outcome *outcome)
 {
@@ -710,8 +704,7 @@ static bool image_load(struct counters *counters, const char *path)
     return read;
 }
 
-/* Writes a new file. The worker renames it for the next run if this run launched the expected
- * kernels. */
+/* The worker renames the new file for the next run if this run launched the expected kernels. */
 static bool image_save(const struct image *image, const char *image_path)
 {
     char path[4200];

@@ -41,8 +41,7 @@ void counters_close(struct counters *counters); /* takes NULL */
  * number of values of this collection and of the next ones, which then need not attach CUPTI again.
  *
  * A quantity without a counter is NaN. If counting fails, all values are NaN and *outcome says why:
- * COUNTED_REFUSED or COUNTED_INCOMPLETE; otherwise it is COUNTED_YES. The status is that of the
- * work. */
+ * COUNTED_REFUSED or COUNTED_INCOMPLETE, else COUNTED_YES. The status is that of the work. */
 enum status counters_collect(struct counters *counters, unsigned tensors,
                              const struct profiled_work *works, size_t count,
                              const size_t *launches, size_t room, double (*values)[QUANTITY_COUNT],

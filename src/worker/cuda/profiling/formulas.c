@@ -26,8 +26,7 @@ static const struct formula_term vector_fp32_packed[] = {
 static const struct formula_term vector_fp16[] = {
     TERM(THREADS("hmul"), 2), TERM(THREADS("hfma"), 4), END};
 /* HFMA2.MMA is a packed FMA on the tensor pipe; the compiler also loads constants with it. Real
- * FMAs go to both pipes evenly. If T of F FMAs are on the tensor pipe, at most 2 (F - T) are real
- * FMAs. */
+ * FMAs go to both pipes evenly: if T of F are on the tensor pipe, at most 2 (F - T) are real. */
 static const struct formula_term vector_fp16_on_two_pipes[] = {
     LIMITED(THREADS("hmul"), 2, 2), LIMITED(THREADS("hfma"), 4, 8),
     LIMITED("sm__inst_executed_pipe_tensor_op_hmma_type_hfma2", 0, -8 * WARP), END};
@@ -45,8 +44,7 @@ static const struct formula_term tensor_fp8[] = {
     TERM(TENSOR("src_fp8_dst_fp16"), 1), TERM(TENSOR("src_fp8_dst_fp32"), 1), END};
 static const struct formula_term tensor_fp8_and_below[] = { /* one counter for fp4, fp6, fp8 */
     TERM(TENSOR("src_fp4_fp6_fp8_dst_fp16"), 1), TERM(TENSOR("src_fp4_fp6_fp8_dst_fp32"), 1), END};
-/* Counts instructions for 4 bits only. Instructions for 8 bits also take fp4, at the rate of fp8;
- * their counters are those of fp8 or fp6. */
+/* Counts instructions for 4 bits only. Instructions for 8 bits also take fp4, as fp8 or fp6. */
 static const struct formula_term tensor_fp4[] = {TERM(TENSOR("src_fp4_dst_fp32"), 1), END};
 static const struct formula_term tensor_int8[] = {TERM(TENSOR("src_int8"), 1), END};
 
@@ -67,8 +65,7 @@ static const struct formula_term l1_write[] = {TERM(L1_STORES, 1), END};
 /* Fraction of the peak of a multiprocessor while it has a warp. */
 #define BUSY(metric)                                                                               \
     (const struct formula_term[]){{metric ".avg.pct_of_peak_sustained_active", 0.01, 0.01}, END}
-/* An amount and its peak per second. CUPTI's percentages of elapsed time do not serve: that time is
- * 8 to 22 us longer than a kernel. */
+/* An amount and its peak per second. CUPTI's elapsed time is 8 to 22 us longer than a kernel. */
 #define AMOUNT(metric) (const struct formula_term[]){TERM(metric, 1), END}
 #define PEAK(metric)                                                                               \
     (const struct formula_term[]){{metric ".sum.peak_sustained_elapsed.per_second", 1, 1}, END}

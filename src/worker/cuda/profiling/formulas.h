@@ -36,8 +36,7 @@ enum { FORMULAS_METRICS_MAX = 48 };
 size_t formulas_metrics(const struct chip_family *family, const bool wanted[QUANTITY_COUNT],
                         const char *metrics[FORMULAS_METRICS_MAX]);
 
-/* Returns the quantity, from values of the listed metrics. NaN: the quantity is absent, or one of
- * its metrics is missing or NaN. */
+/* Returns the quantity; NaN: it is absent, or one of its metrics is missing or NaN. */
 double formulas_evaluate(const struct chip_family *family, enum quantity quantity,
                          const char *const *metrics, const double *values, size_t count);
 

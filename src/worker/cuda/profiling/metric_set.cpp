@@ -18,8 +18,21 @@ template <typename T> static T sized(size_t size)
             return result;                                                                         \
     } while (0)
 
-static CUptiResult make_config(struct metric_set *set)
+static CUptiResult open_set(struct metric_set *set, const char *chip, const uint8_t *availability)
 {
+    PARAMETERS(open, CUpti_Profiler_Host_Initialize);
+    open.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
+    open.pChipName = chip;
+    open.pCounterAvailabilityImage = availability;
+    TRY_CUPTI(cuptiProfilerHostInitialize(&open));
+    set->host = open.pHostObject;
+
+    PARAMETERS(add, CUpti_Profiler_Host_ConfigAddMetrics);
+    add.pHostObject = set->host;
+    add.ppMetricNames = set->metrics;
+    add.numMetrics = set->count;
+    TRY_CUPTI(cuptiProfilerHostConfigAddMetrics(&add));
+
     PARAMETERS(size, CUpti_Profiler_Host_GetConfigImageSize);
     size.pHostObject = set->host;
     TRY_CUPTI(cuptiProfilerHostGetConfigImageSize(&size));
@@ -40,23 +53,6 @@ static CUptiResult make_config(struct metric_set *set)
     TRY_CUPTI(cuptiProfilerHostGetNumOfPasses(&passes));
     set->passes = passes.numOfPasses;
     return CUPTI_SUCCESS;
-}
-
-static CUptiResult open_set(struct metric_set *set, const char *chip, const uint8_t *availability)
-{
-    PARAMETERS(open, CUpti_Profiler_Host_Initialize);
-    open.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
-    open.pChipName = chip;
-    open.pCounterAvailabilityImage = availability;
-    TRY_CUPTI(cuptiProfilerHostInitialize(&open));
-    set->host = open.pHostObject;
-
-    PARAMETERS(add, CUpti_Profiler_Host_ConfigAddMetrics);
-    add.pHostObject = set->host;
-    add.ppMetricNames = set->metrics;
-    add.numMetrics = set->count;
-    TRY_CUPTI(cuptiProfilerHostConfigAddMetrics(&add));
-    return make_config(set);
 }
 
 CUptiResult metric_set_open(struct metric_set *set, const char *chip, const uint8_t *availability)

@@ -1,6 +1,5 @@
 /* Metrics that are counted together on one chip: their configuration, the number of passes, and the
- * evaluation of counter data. Needs neither GPU nor driver. Not thread-safe. A C interface, because
- * cupti_profiler_host.h is C++. */
+ * evaluation of counter data. Needs neither GPU nor driver. Not thread-safe. */
 #pragma once
 
 #include <stddef.h>
@@ -23,8 +22,7 @@ struct metric_set {
 };
 
 /* Opens a set with `metrics` and `count`; all other members must be zero, and are zero after a
- * failure. `availability` is the device's counter availability image; NULL: all counters of the
- * chip. */
+ * failure. availability: the device's counter availability image; NULL: all counters. */
 CUptiResult metric_set_open(struct metric_set *set, const char *chip, const uint8_t *availability);
 void metric_set_close(struct metric_set *set); /* takes a closed set */
 

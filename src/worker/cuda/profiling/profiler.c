@@ -106,8 +106,7 @@ enum status profiler_count(struct profiler *profiler, unsigned tensors,
 
 /* ---- known kernels ---- */
 
-/* *known is false if known kernels failed, for example for lack of memory; the trace goes on then.
- * Returns STATUS_OK or STATUS_DEVICE. */
+/* *known is false if known kernels failed, but did not lose the device: the trace goes on. */
 static enum status known_time(struct profiler *profiler, double times[PROFILER_TIMES], bool *known,
                               struct error *error)
 {

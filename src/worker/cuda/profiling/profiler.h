@@ -40,8 +40,7 @@ struct profiler *profiler_open(const struct profiler_host *host);
 /* Takes NULL. Detaches the counters; an attached tracer stays until the process ends. */
 void profiler_close(struct profiler *profiler);
 
-/* Returns the time of known kernels beside the attached tracer over their time without it: about 1.
- * NaN: the tracer is not attached. */
+/* Returns the time of known kernels beside the tracer over their time without it; NaN: detached. */
 double profiler_ratio(const struct profiler *profiler);
 
 /* Detaches the counters, before anything is timed. */
@@ -60,8 +59,7 @@ enum status profiler_try(struct profiler *profiler, int device, CUcontext contex
 /* Returns the outcome of profiler_try; OUTCOME_MISSING before it. */
 const struct outcome *profiler_counters(const struct profiler *profiler);
 
-/* Returns whether the chip has a counter for the quantity. This function and profiler_count need
- * the outcome COUNTED_YES. */
+/* As counters_have. This function and profiler_count need the outcome COUNTED_YES. */
 bool profiler_has(const struct profiler *profiler, enum quantity quantity);
 
 /* As counters_collect. */
@@ -74,8 +72,7 @@ enum status profiler_count(struct profiler *profiler, unsigned tensors,
 
 /* Traces one run of the work. If a trace fails beside a tracer that stayed attached, the trace is
  * repeated, and from then on the tracer is attached for each trace alone. *outcome (enum traced)
- * has the reason of a failure. After TRACED_REFUSED all later traces are refused for the same
- * reason. */
+ * has the reason of a failure. After TRACED_REFUSED all later traces are refused, too. */
 enum status profiler_trace(struct profiler *profiler, const struct profiled_work *work,
                            struct outcome *outcome, struct error *error);
 /* Returns the last trace, which has no launches if it failed; valid until the next trace. */

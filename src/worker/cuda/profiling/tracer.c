@@ -28,8 +28,7 @@ struct tracer {
     const char *problem; /* why records are missing; NULL: complete */
 };
 
-/* The tracer of CUPTI's buffer callbacks, which have no user argument and may run on a thread of
- * CUPTI. */
+/* For CUPTI's buffer callbacks, which have no user argument and may run on another thread. */
 static pthread_mutex_t active_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct tracer *active; /* NULL: drop records */
 

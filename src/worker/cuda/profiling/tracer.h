@@ -2,10 +2,7 @@
  *
  * There are two users. profiler.c traces one run of a piece of work: tracer_run. The library that
  * is injected into a program traces a region of the program, with copies and fills of memory:
- * tracer_watch, tracer_begin, tracer_end.
- *
- * Only one tracer of a process may run at a time, because CUPTI's buffer callbacks have no user
- * argument. */
+ * tracer_watch, tracer_begin, tracer_end. Only one tracer of a process may run at a time. */
 #pragma once
 
 #include <stdbool.h>

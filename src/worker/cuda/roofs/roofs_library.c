@@ -123,8 +123,7 @@ static enum status library_ready(struct roofs *roofs, struct error *error)
     return status;
 }
 
-/* Scales are e4m3 numbers without a sign, in tiles of 128 columns. All are 1, so their order within
- * a tile does not matter. */
+/* Scales are e4m3 numbers without a sign, in tiles of 128 columns. All are 1, in any order. */
 static enum status scales_ready(const struct roofs *roofs, struct error *error)
 {
     const int one = 0x38, tile = 128, block = 16;

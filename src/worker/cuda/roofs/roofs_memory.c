@@ -19,9 +19,8 @@ struct shape {
 static const struct shape shapes[] = {{1, 512}, {1, 1024}, {2, 512},  {2, 1024}, {4, 256},
                                       {4, 512}, {8, 256},  {16, 128}, {32, 256}, {64, 256},
                                       {0, 128}, {0, 256},  {0, 1024}};
-/* The working set as a part of L2. If the cache has two partitions, each can hold copies of the
- * other's lines. With a larger set some written bytes go on to device memory
- * (docs/measurements.md, "L2 roofs"). */
+/* The working set as a part of L2. Each of two partitions can hold copies of the other's lines, and
+ * a larger set would write bytes to device memory (docs/measurements.md, "L2 roofs"). */
 static const double part_of_l2 = 1.0 / 4;
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
@@ -115,8 +114,7 @@ static enum status memory_run(struct roofs *roofs, const struct variant *variant
 /* ---- working set of L2 ---- */
 
 /* Returns the read with the smallest piece that has enough bytes in flight. Blocks read in the
- * order of addresses, as in most kernels. In this order a working set falls out of the cache at a
- * smaller size than in other orders. */
+ * order of addresses, as in most kernels; other orders would reach larger working sets. */
 static struct variant reach_variant(struct roofs *roofs)
 {
     const int enough = 2048; /* bytes of a warp's accesses */
@@ -191,8 +189,7 @@ const struct roof_family roofs_memory = {
 
 static const struct shape onchip_shapes[] = {{1, 1024}, {2, 1024}, {2, 512}, {4, 512},
                                              {4, 256},  {8, 256},  {1, 512}};
-/* Size of the data of all blocks of a multiprocessor, in fractions of L1, which includes shared
- * memory. */
+/* Bytes of all blocks of a multiprocessor over L1, which includes shared memory. */
 static const double parts_of_l1[] = {1.0 / 2, 1.0 / 4, 1.0 / 8};
 enum {
     ONCHIP_SHAPES = sizeof onchip_shapes / sizeof *onchip_shapes,
