@@ -86,7 +86,7 @@ template <typename T, typename tile> struct slices {
     const T *x[m / apart]; /* first pixel of each row's patch; it may lie in the padding */
     int top[m / apart], left[m / apart]; /* row and column of the patch's first pixel */
     const T *w;                          /* the thread's piece of its first row of w */
-    int filters;       /* number of rows from the thread's first to the group's last */
+    int filters;       /* number of rows of w from the thread's first to the group's last */
     int deep, channel; /* depth and channel of the piece */
     int down, right;   /* pixels from the patch's first pixel to the piece's tap */
     uint32_t to;       /* the piece's offset in a slice, byte */

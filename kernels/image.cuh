@@ -1,6 +1,6 @@
-/* FROM_800(statement) is empty in code for compute capabilities below 8.0, and so on: older chips
- * lack the instruction. A kernel that lacks it must not run. CUDA does not prevent that, because a
- * newer device of the same generation takes code that was built for an older one. */
+/* FROM_800(statement) is empty in code for compute capabilities below 8.0, which lack the
+ * instruction. A kernel without its instruction must not run. CUDA does not prevent that: a newer
+ * device of one generation takes code for an older one. So launchers call image_check. */
 #pragma once
 
 #include <cuda_runtime_api.h>

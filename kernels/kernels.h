@@ -42,10 +42,9 @@ struct memory_kernel {
     int bytes_moved;  /* bytes read plus written for each byte of one array; additions in place
                          (atomic) count only their operand */
     /* Makes `repeat` passes, at most 65535, over the same data. Triad is a = b + s * c, copy a = b,
-     * write a = s, atomic a += s. A read adds up b in a register of each thread, and stores
-     * nothing: it would store only a sum that cannot occur. blocks = 0: enough blocks that each
-     * warp takes one piece in a pass. Each array has `bytes` bytes, a multiple of the piece, and is
-     * aligned to 256 bytes. */
+     * write a = s, atomic a += s. A read adds up b in a register of each thread, and would store
+     * only a sum that cannot occur. blocks = 0: enough blocks that each warp takes one piece in a
+     * pass. Each array has `bytes` bytes, a multiple of the piece, and is aligned to 256 bytes. */
     cudaError_t (*launch)(void *a, const void *b, const void *c, size_t bytes, int repeat,
                           int blocks, int threads, cudaStream_t stream);
 };
@@ -165,9 +164,9 @@ enum { CONV2D_TILES = 3 };
 extern const struct conv2d_tile conv2d_tiles[CONV2D_TILES];
 
 /* lstm.cu: computes y of one layer from the input x, with `width` elements in each step, and the
- * layer's weights w. In fp16 or bf16, on tensor units; cells are in fp32. width and hidden are
- * multiples of KERNEL_LSTM_MULTIPLE; hidden is at most KERNEL_LSTM_BLOCK, or KERNEL_LSTM_CLUSTER
- * from compute capability 9.0 on. Arrays are aligned to 16 bytes. */
+ * layer's weights w. Computes in fp16 or bf16 on tensor units; cells are in fp32. width and hidden
+ * are multiples of KERNEL_LSTM_MULTIPLE; hidden is at most KERNEL_LSTM_BLOCK, or
+ * KERNEL_LSTM_CLUSTER from compute capability 9.0 on. Arrays are aligned to 16 bytes. */
 enum { KERNEL_LSTM_MULTIPLE = 4, KERNEL_LSTM_BLOCK = 64, KERNEL_LSTM_CLUSTER = 256 };
 cudaError_t kernel_lstm(const struct lstm *shape, int64_t width, void *y, const void *x,
                         const void *w, cudaStream_t stream);
@@ -179,7 +178,7 @@ struct kernel_lstm_layer {
     enum lstm_kind kind;
     struct lstm_cell cell;
     int64_t samples, rows, width, hidden;
-    int64_t line;    /* elements from one row of y, dy and seen to the next */
+    int64_t line;    /* distance between two rows of y, dy and seen, in elements */
     int64_t ahead;   /* rows to the direction's next step; negative: the sequence runs backwards */
     int64_t w_begin; /* offset of this direction in the weights of all layers */
     const double *w[LSTM_PARTS], *x, *dy;

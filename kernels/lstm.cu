@@ -36,7 +36,7 @@ struct place {
 };
 
 struct gates {
-    float sums[2][4]; /* [0]: input, forget gate, [1]: cell, output gate; each of two samples */
+    float sums[2][4]; /* [0]: input and forget gate; [1]: cell and output gate; two samples each */
 };
 
 struct weights {

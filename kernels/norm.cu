@@ -23,7 +23,7 @@ struct shared_values {
     }
 };
 
-/* A pack is `each` neighbouring values of one mean, or one value. */
+/* A pack has `each` neighbouring values of one mean. */
 template <typename T, int each>
 __global__ void __launch_bounds__(row_threads) norm_forward(struct norm_arrays a, shared_values s)
 {

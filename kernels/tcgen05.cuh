@@ -5,8 +5,8 @@
 
 #include "wgmma.cuh"
 
-/* Operands have the layout of wgmma.cuh. The descriptor has other numbers for the tiling, and
- * a version. */
+/* Operands have the layout of wgmma.cuh. The descriptor differs: tilings have other numbers, and
+ * there is a version. */
 static __device__ inline uint64_t tcgen05_descriptor(const void *operand, enum tiling tiling)
 {
     const uint64_t version = 1, swizzle = tiling == PLAIN ? 0 : 2;
@@ -14,8 +14,8 @@ static __device__ inline uint64_t tcgen05_descriptor(const void *operand, enum t
            swizzle << 61;
 }
 
-/* Returns the instruction descriptor of a product of `rows` by `columns`. sum, operand: their
- * formats. negate: changes the sign of A; not for integers. */
+/* Returns the instruction descriptor of a product of `rows` by `columns`. sum, operand: formats of
+ * sums and operands. negate: changes the sign of A; not for integers. */
 static __host__ __device__ constexpr uint32_t tcgen05_instruction(int sum, int operand, bool negate,
                                                                   int rows, int columns)
 {

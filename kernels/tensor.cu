@@ -11,8 +11,8 @@
 static const int threads = 256, blocks_each = 2; /* threads of a block, blocks a multiprocessor */
 static const int unroll = 8;
 
-/* ASM_424: an instruction with 4 registers of A, 2 of B and 4 of C, and so on. s, o: letters of the
- * asm constraints for sums and operands. */
+/* ASM_424 is an instruction with 4 registers of A, 2 of B and 4 of C. s, o: letters of the asm
+ * constraints for sums and operands. */
 #define ASM_112(instruction, s, o)                                                                 \
     asm volatile(instruction " {%0, %1}, {%2}, {%3}, {%0, %1};"                                    \
                  : "+" s(c[0]), "+" s(c[1])                                                        \
@@ -61,7 +61,7 @@ MMA(warp_int8, 800, packed_int8, uint32_t, 16, 8, 32, 4, 2,
 template <typename instruction>
 __global__ void __launch_bounds__(threads, blocks_each) mma_chains(float *out, int iterations)
 {
-    const int registers = 256; /* indices of each thread, which needs fewer */
+    const int registers = 256; /* number of indices of each thread, more than it needs */
     int64_t thread = (int64_t)blockIdx.x * threads + threadIdx.x;
     uint64_t index = (uint64_t)thread * registers;
     typename instruction::word a[instruction::rows][instruction::a_words],

@@ -2,8 +2,6 @@
  * into them. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "model/workload.h"
 
 /* clang-format off */

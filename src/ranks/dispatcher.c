@@ -29,8 +29,8 @@ enum rank_state {
     RANK_MEASURING, /* one of the rows in flight is being measured */
     RANK_COUNTING,  /* counts its rows in flight */
     RANK_LOST,      /* has lost its device */
-    RANK_SILENT,    /* timed out while preparing; may write again */
-    RANK_OVERDUE,   /* timed out while measuring or counting; may write again */
+    RANK_SILENT,    /* timed out while preparing; may send again */
+    RANK_OVERDUE,   /* timed out while measuring or counting; may send again */
     RANK_GONE
 };
 
@@ -80,8 +80,8 @@ struct dispatcher {
     bool changed;               /* messages came since dispatcher_commit */
     struct outcome refusal;     /* last logged refusal of counters */
     double rows_time;           /* s; time left when the first row could begin; NaN before */
-    /* s, the longest collection; largest time of one over timed_seconds; NaN: no collection yet */
-    double count_longest, count_ratio;
+    double count_longest;       /* s; longest collection of counters so far; NaN: none */
+    double count_ratio;         /* largest quotient of a collection's time and its timed_seconds */
     size_t failures;
     size_t dropped; /* rounds given up with their device; devices lost in a sweep without rows */
     bool stopping;
@@ -99,8 +99,6 @@ static void *or_abort(void *memory)
     return memory;
 }
 
-/* Feeds an earlier row's time to the estimator if a rank has a device of the same kind and model.
- */
 static void add_earlier_time(struct dispatcher *dispatcher, const struct device *device,
                              const struct row *row, size_t item)
 {
@@ -122,7 +120,6 @@ static struct algorithm **algorithm_of(const struct dispatcher *dispatcher, int 
     return &dispatcher->algorithms[list * dispatcher->settings.plan->count + item];
 }
 
-/* NULL: no search on a device of the rank's model, library and driver has found an algorithm. */
 static struct searched *searched_find(const struct dispatcher *dispatcher, int rank, size_t item)
 {
     const struct device *devices = dispatcher->settings.devices, *own = &devices[rank];
@@ -413,8 +410,6 @@ static double time_left(const struct dispatcher *dispatcher)
                            queue_total(dispatcher->queue) - queue_left(dispatcher->queue));
 }
 
-/* Number of rows that this rank counts together: [measure] count_together, else the device's
- * number; 1 without counters. */
 static size_t batch_size(const struct dispatcher *dispatcher, int rank)
 {
     const struct measure_settings *measure = &dispatcher->settings.manifest->measure;
@@ -460,12 +455,10 @@ static bool next_item(const struct dispatcher *dispatcher, int to, size_t *item)
     return queue_next(dispatcher->queue, to, may_measure, &selection, item);
 }
 
-/* Decides whether a rank counts its timed rows or times another row first. Each collection of
- * counters has a fixed cost, so the rank counts as late as possible:
- * - with a full batch: batch_size rows, or 10 s of timings that would be lost with the worker;
- * - with 7/8 of a batch if the host has other working ranks and none of them counts. A driver
- *   programs the counters of one process at a time, so ranks that start together should drift
- *   apart. */
+/* Each collection of counters has a fixed cost, so a rank counts as late as possible: with a full
+ * batch, or with 7/8 of a batch if other ranks work on its host and none of them counts. A driver
+ * programs the counters of one process at a time, so ranks that start together should drift apart.
+ */
 static bool should_count(const struct dispatcher *dispatcher, int asking)
 {
     static const double seconds_most = 10, early = 7.0 / 8;
@@ -637,30 +630,24 @@ static void note_counters(struct dispatcher *dispatcher, int from, const struct 
 
 static void handle_device(struct dispatcher *dispatcher, const struct message *message)
 {
-    struct json_reader reader = json_reader_object(json_text_of(message->text));
-    struct json_text name, value;
-    while (json_reader_next(&reader, &name, &value))
-        ;
-    if (reader.broken) {
-        stop(dispatcher, STATUS_SYSTEM, "a rank sent a device description that is no JSON");
-        return;
-    }
-    queue_action(dispatcher, (struct dispatcher_action){.kind = ACTION_STORE_DEVICE,
-                                                        .rank = message->from,
-                                                        .text = or_abort(strdup(message->text))});
-    if (message->kind == MESSAGE_HEALTH)
-        return;
-    log_print(dispatcher->log, LOG_DEBUG, "rank %d has measured its roofs", message->from);
-    /* Without memory for the roofs, estimates of times stay those of a slow device. */
-    struct device *device = malloc(sizeof *device);
+    struct device *device = or_abort(malloc(sizeof *device));
     struct error unread;
-    if (device && device_decode(json_text_of(message->text), device, &unread) == STATUS_OK) {
-        note_counters(dispatcher, message->from, device);
-        device_set_peaks(device);
-        estimator_set_peaks(dispatcher->estimator, device);
+    if (device_decode(json_text_of(message->text), device, &unread)) {
+        stop(dispatcher, STATUS_SYSTEM, "a rank sent a device description that cannot be read");
+    } else {
+        queue_action(dispatcher,
+                     (struct dispatcher_action){.kind = ACTION_STORE_DEVICE,
+                                                .rank = message->from,
+                                                .text = or_abort(strdup(message->text))});
+        if (message->kind == MESSAGE_DEVICE) {
+            log_print(dispatcher->log, LOG_DEBUG, "rank %d has measured its roofs", message->from);
+            note_counters(dispatcher, message->from, device);
+            device_set_peaks(device);
+            estimator_set_peaks(dispatcher->estimator, device);
+            dispatcher->ranks[message->from].state = RANK_IDLE;
+        }
     }
     free(device);
-    dispatcher->ranks[message->from].state = RANK_IDLE;
 }
 
 static void report_progress(struct dispatcher *dispatcher)
@@ -676,8 +663,8 @@ static void report_progress(struct dispatcher *dispatcher)
                                                         .failed = dispatcher->failures});
 }
 
-/* Marks the item as done and stores the record. A row that is not measured has no further rounds.
- * `text` is the record as printed. Takes over the content of `record`. */
+/* A row that is not measured has no further rounds. `text` is the record as printed. Takes over the
+ * content of `record`. */
 static void store_record(struct dispatcher *dispatcher, int rank, size_t item, int round,
                          struct record *record, const char *text)
 {
@@ -713,8 +700,7 @@ static void store_record(struct dispatcher *dispatcher, int rank, size_t item, i
     report_progress(dispatcher);
 }
 
-/* Updates a rank after a row in flight is done. An overdue rank gets no work until nothing is in
- * flight there, because other ranks may have its rows. */
+/* An overdue rank gets no work until nothing is in flight there: other ranks may have its rows. */
 static void update_rank(struct dispatcher *dispatcher, int from)
 {
     struct rank *rank = &dispatcher->ranks[from];
@@ -743,8 +729,6 @@ static double row_seconds(const struct dispatcher *dispatcher, const struct rank
                             : dispatcher->now - rank->since;
 }
 
-/* Decodes a rank's record and adds the members that rank 0 knows. NULL: `text` is not the record of
- * a configuration in flight. */
 static struct in_flight *decode_record(const struct dispatcher *dispatcher, int from,
                                        const char *text, struct record *record)
 {
@@ -847,7 +831,6 @@ static void count_device_loss(struct dispatcher *dispatcher, int from, size_t it
     free(text);
 }
 
-/* Returns the rank's items to the queue; with replicate gives them up. */
 static void lose_rank(struct dispatcher *dispatcher, int from, enum rank_state state,
                       const char *why)
 {
@@ -873,12 +856,11 @@ static const char *work_format(const struct dispatcher *dispatcher, const struct
 {
     const struct in_flight *measured = measured_by(rank);
     text[0] = '\0';
-    if (rank->state == RANK_MEASURING && measured) {
+    if (rank->state == RANK_COUNTING)
+        sprintf(text, " over the counters of %zu configurations", rank->count);
+    else if (rank->state == RANK_MEASURING && measured)
         snprintf(text, WORK_TEXT, " over %s",
                  dispatcher->settings.plan->items[measured->item].name);
-    } else if (rank->state == RANK_COUNTING) {
-        sprintf(text, " over the counters of %zu configurations", rank->count);
-    }
     return text;
 }
 
@@ -889,6 +871,12 @@ static void handle_device_lost(struct dispatcher *dispatcher, const struct messa
               message->from, work_format(dispatcher, &dispatcher->ranks[message->from], work),
               message->text);
     lose_rank(dispatcher, message->from, RANK_LOST, message->text);
+}
+
+static void handle_signal(struct dispatcher *dispatcher, const struct message *message)
+{
+    (void)message;
+    dispatcher_interrupt(dispatcher);
 }
 
 /* Returns the longest silence, s; INFINITY: no limit. The rank may have to count waiting rows
@@ -944,35 +932,17 @@ void dispatcher_suspended(struct dispatcher *dispatcher, double seconds)
 
 void dispatcher_message(struct dispatcher *dispatcher, const struct message *message)
 {
-    switch (message->kind) {
-    case MESSAGE_DEVICE:
-    case MESSAGE_HEALTH:
-        handle_device(dispatcher, message);
-        break;
-    case MESSAGE_RECORD:
-        handle_record(dispatcher, message);
-        break;
-    case MESSAGE_TIMED:
-        handle_timed(dispatcher, message);
-        break;
-    case MESSAGE_RETURNED:
-        handle_returned(dispatcher, message);
-        break;
-    case MESSAGE_DEVICE_LOST:
-        handle_device_lost(dispatcher, message);
-        break;
-    case MESSAGE_SIGNAL:
-        dispatcher_interrupt(dispatcher);
-        break;
-    case MESSAGE_FINISHED:
+    static void (*const handlers[])(struct dispatcher *, const struct message *) = {
+        [MESSAGE_DEVICE] = handle_device,     [MESSAGE_HEALTH] = handle_device,
+        [MESSAGE_RECORD] = handle_record,     [MESSAGE_TIMED] = handle_timed,
+        [MESSAGE_RETURNED] = handle_returned, [MESSAGE_DEVICE_LOST] = handle_device_lost,
+        [MESSAGE_SIGNAL] = handle_signal,     [MESSAGE_FINISHED] = NULL,
+    };
+    if (message->kind == MESSAGE_FINISHED)
         dispatcher->ranks[message->from].state = RANK_GONE;
+    if (!handlers[message->kind])
         return;
-    case MESSAGE_MEASURE:
-    case MESSAGE_COUNT:
-    case MESSAGE_STOP:
-    case MESSAGE_ECHO:
-        return;
-    }
+    handlers[message->kind](dispatcher, message);
     dispatcher->changed = true;
 }
 

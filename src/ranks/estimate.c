@@ -17,7 +17,6 @@ static const double assumed_start = 5, assumed_flops = 1e10, assumed_bytes = 1e9
 static const double slow_compute = 2e-3, slow_memory = 2e-2;
 static const double skip_time = 1; /* s; estimate of a configuration that cannot exist */
 
-/* Measured times of one workload. */
 struct history {
     double longest[CLASS_COUNT]; /* s, by class; 0: none */
     double slowness;             /* largest ratio of measured to assumed time */

@@ -50,14 +50,13 @@ struct executor {
     struct link_list links;                        /* owned */
     char opened[sizeof((struct device *)0)->uuid]; /* UUID as the worker reports it */
     char reason[1200];
-    char lost[1024];   /* reason for the loss of the device; "": not lost */
-    bool loss_pending; /* loss not yet reported to rank 0 */
-    bool reopening;    /* a new worker has not yet described the device */
-    int open_tries;    /* workers in a row that could not open the device */
-    double open_start; /* s, CLOCK_MONOTONIC: start of the first try */
-    bool worker_lost;  /* the last executor_call got no answer */
-    bool worker_hung;  /* the last executor_call timed out */
-    /* the measurement */
+    char lost[1024];                   /* reason for the loss of the device; "": not lost */
+    bool loss_pending;                 /* loss not yet reported to rank 0 */
+    bool reopening;                    /* a new worker has not yet described the device */
+    int open_tries;                    /* workers in a row that could not open the device */
+    double open_start;                 /* s, CLOCK_MONOTONIC: start of the first try */
+    bool worker_lost;                  /* the last executor_call got no answer */
+    bool worker_hung;                  /* the last executor_call timed out */
     char *request;                     /* owned: line for the worker */
     char configuration[WORKLOAD_TEXT]; /* canonical text */
     char row[WORKLOAD_TEXT];           /* the row's name */
@@ -188,13 +187,13 @@ static enum status read_reply(const struct executor *executor, const struct requ
         *error = reply->error;
         return reply->status;
     }
-    if (reply->kind == kind &&
-        (kind != REPLY_ROOF || (reply->roof.kind.index == request->kind &&
-                                reply->roof.condition == (int64_t)request->condition)))
-        return kind == REPLY_ROOF && device_check_roof(&executor->device, &reply->roof, error)
-                   ? error_prefix(error, STATUS_DEVICE, "%s", executor->kind->worker)
-                   : STATUS_OK;
-    return error_set(error, STATUS_DEVICE, "%s: %s", executor->kind->worker, unexpected_reply);
+    if (reply->kind != kind ||
+        (kind == REPLY_ROOF && (reply->roof.kind.index != request->kind ||
+                                reply->roof.condition != (int64_t)request->condition)))
+        return error_set(error, STATUS_DEVICE, "%s: %s", executor->kind->worker, unexpected_reply);
+    if (kind == REPLY_ROOF && device_check_roof(&executor->device, &reply->roof, error))
+        return error_prefix(error, STATUS_DEVICE, "%s", executor->kind->worker);
+    return STATUS_OK;
 }
 
 static bool is_interrupted(const struct executor *executor)
@@ -288,7 +287,7 @@ void executor_bind(struct executor *executor, const struct binding *binding)
     executor->settings.binding = *binding;
 }
 
-/* Takes the only visible device, or the bound one of several. Any other choice could put two ranks
+/* Takes the only visible device, or the device of the binding. Any other choice could put two ranks
  * on one device. */
 static enum status choose_index(const struct executor *executor, int64_t count, int64_t *index,
                                 struct error *error)
@@ -437,7 +436,6 @@ static struct request describe_again(const struct executor *executor)
     return describe;
 }
 
-/* Starts a worker that describes the same device for step_reopening. */
 static enum status begin_reopening(struct executor *executor, struct error *error)
 {
     struct request describe = describe_again(executor);
@@ -648,11 +646,6 @@ static void attempt_failed(struct executor *executor, const char *why)
     start_attempt(executor);
 }
 
-static bool is_requested(const struct executor *executor, const char *configuration)
-{
-    return strcmp(executor->configuration, configuration) == 0;
-}
-
 static void handle_timed(struct executor *executor, const char *configuration)
 {
     char(*grown)[WORKLOAD_TEXT] =
@@ -675,10 +668,12 @@ static void handle_measured(struct executor *executor, const char *line)
     if (reply_decode(line, &reply, &error)) {
         error_prefix(&error, STATUS_DEVICE, "%s", executor->kind->worker);
         attempt_failed(executor, error.text);
-    } else if (reply.kind == REPLY_RECORD && is_requested(executor, reply.record.configuration)) {
+    } else if (reply.kind == REPLY_RECORD &&
+               strcmp(executor->configuration, reply.record.configuration) == 0) {
         executor->stage = STAGE_IDLE;
         send_record(executor, reply.record_text, executor->attempts);
-    } else if (reply.kind == REPLY_TIMED && is_requested(executor, reply.configuration) &&
+    } else if (reply.kind == REPLY_TIMED &&
+               strcmp(executor->configuration, reply.configuration) == 0 &&
                json_member(json_text_of(executor->request), "count_later").at) {
         handle_timed(executor, reply.configuration);
     } else if (reply.kind == REPLY_ERROR && reply.status == STATUS_INTERRUPTED) {
@@ -735,7 +730,6 @@ static void handle_counted(struct executor *executor, const char *line)
 
 /* ---- the end ---- */
 
-/* `line`: reply of the watcher; NULL: none. */
 static void send_finished(struct executor *executor, const char *line)
 {
     const struct request describe = describe_again(executor);

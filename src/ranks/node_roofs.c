@@ -9,7 +9,6 @@
 #include "ranks/node_roofs.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,10 +90,8 @@ static enum status tune(struct node *node)
     struct reply reply;
     struct error error;
     memset(node->tuned, 0, sizeof node->tuned);
-    if (!node->settings->skip)
-        request.peaks = node->settings->request;
-    else
-        memset(&request.peaks, 0, sizeof request.peaks);
+    request.peaks =
+        node->settings->skip ? (struct roof_request){.links = false} : node->settings->request;
     request.prove = node->settings->prove;
     reply_init(&reply);
     enum status status = executor_call(node->executor, &request, REPLY_ROOFS,
@@ -129,11 +126,6 @@ static void tune_with_retries(struct node *node)
 static bool is_together(const struct node *node, int device_kind, int kind)
 {
     return node->owners[device_kind][kind] > 1 && node->settings->request.condition[ROOF_TOGETHER];
-}
-
-static bool wants_together(const struct node *node, int kind)
-{
-    return is_together(node, node->device_kind, kind);
 }
 
 /* Measures a roof. False: no reply; *error has the reason. Replaces and tunes a lost worker, but
@@ -185,8 +177,9 @@ static void measure(struct node *node, int kind, enum roof_condition condition, 
     request.start = start;
     request.only_sustained = only_sustained;
     request.sustained =
-        only_sustained || (roof_kinds[kind].measure != ROOF_COMPUTE &&
-                           (condition == ROOF_TOGETHER || !wants_together(node, kind)));
+        only_sustained ||
+        (roof_kinds[kind].measure != ROOF_COMPUTE &&
+         (condition == ROOF_TOGETHER || !is_together(node, node->device_kind, kind)));
     request.peaks.energy =
         request.sustained && node->settings->request.energy; /* done once for each roof */
     request.keep_busy = condition == ROOF_TOGETHER;
@@ -229,7 +222,6 @@ static void stop_busy_work(struct node *node)
         call_and_log(node, REQUEST_DEVICES, REPLY_DEVICES, "the last roof went on");
 }
 
-/* Counts roofs that this or another device has measured. */
 static void report_done(struct node *node, size_t roofs)
 {
     node->left -= roofs < node->left ? roofs : node->left;
@@ -348,7 +340,8 @@ static void measure_together(struct node *node, int device_kind)
 /* Returns the device's burst, s-1: measured together if wanted, else alone; 0: none. */
 static double burst_of(const struct node *node, int kind)
 {
-    const enum roof_condition condition = wants_together(node, kind) ? ROOF_TOGETHER : ROOF_ALONE;
+    const enum roof_condition condition =
+        is_together(node, node->device_kind, kind) ? ROOF_TOGETHER : ROOF_ALONE;
     for (int64_t i = 0; i < node->device.roof_count; ++i) {
         const struct roof *roof = &node->device.roofs[i];
         if (roof->kind.index == kind && roof->condition == (int64_t)condition &&
@@ -403,7 +396,7 @@ static void sustain(struct node *node, enum roof_condition condition)
     const bool together = condition == ROOF_TOGETHER;
     for (int kind = 0; kind < ROOF_KINDS; ++kind)
         if (node->found[kind] && node->tuned[kind] && node->sustains[node->device_kind][kind] &&
-            wants_together(node, kind) == together && !node->leaving &&
+            is_together(node, node->device_kind, kind) == together && !node->leaving &&
             !*node->settings->wait_limit.signal)
             measure(node, kind, condition, 0, true);
 }
@@ -457,7 +450,6 @@ static struct node *node_create(MPI_Comm comm, struct executor *executor,
     return node;
 }
 
-/* Tunes the roofs and counts the node's devices that have each. */
 static void node_find(struct node *node, const struct guard_settings *bound)
 {
     int found[DEVICE_KINDS][ROOF_KINDS] = {{0}};

@@ -25,9 +25,8 @@ struct progress {
 struct progress *progress_create(const struct log *log, const char *what, size_t done, size_t total)
 {
     struct progress *progress = calloc(1, sizeof *progress);
-    if (!progress)
-        return NULL;
-    *progress = (struct progress){.log = log, .what = what, .total = total, .reached = done};
+    if (progress)
+        *progress = (struct progress){.log = log, .what = what, .total = total, .reached = done};
     return progress;
 }
 

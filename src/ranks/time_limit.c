@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-static const double reserve_share = 0.1, reserve_least = 1, reserve_most = 30, reserve_row = 2e-3;
-
 /* s since 1970; later dates are implausible. */
 static const double epoch_most = 1e11;
 
@@ -52,16 +50,11 @@ struct time_limit time_limit_create(double seconds, const char *job_end,
     return limit;
 }
 
-/* s: 10 % of the limit, at least 1 s and at most 30 s, and 2 ms for each row. */
-static double reserve_for_file(const struct time_limit *limit, size_t rows)
-{
-    return fmin(fmax(reserve_share * limit->whole, reserve_least), reserve_most) +
-           reserve_row * (double)rows;
-}
-
 double time_limit_left(const struct time_limit *limit, double now, size_t rows)
 {
-    return isinf(limit->end) ? INFINITY : limit->end - reserve_for_file(limit, rows) - now;
+    const double share = 0.1, least = 1, most = 30, row = 2e-3; /* times in s */
+    const double reserve = fmin(fmax(share * limit->whole, least), most) + row * (double)rows;
+    return isinf(limit->end) ? INFINITY : limit->end - reserve - now;
 }
 
 /* ---- remaining rows ---- */

@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

@@ -293,7 +293,6 @@ void dataset_list_field(const struct field *field, const char *prefix, enum dime
         fprintf(stream, "    (%s)\n", field->comment);
 }
 
-/* Returns an outcome's text, which the caller frees. */
 static char *outcome_text(const struct field *field, const void *structure)
 {
     char text[OUTCOME_TEXT];
@@ -324,7 +323,6 @@ static void column_put(struct dataset *set, const struct column *column, size_t 
     free(data);
 }
 
-/* Adds the variable to `found` if a row has a value. */
 static void column_look(struct dataset *set, const struct column *column, size_t count,
                         const void *const *rows)
 {

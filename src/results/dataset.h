@@ -83,7 +83,6 @@ void dataset_define_field(struct dataset *set, const struct field *field, const 
 void dataset_list_field(const struct field *field, const char *prefix, enum dimension dimension,
                         FILE *stream);
 
-/* Sets a global attribute. */
 void dataset_attribute_integer(struct dataset *set, const char *name, int value);
 
 /* Writes `count` rows of a group's variables, from row `first` on. rows[i] is the struct of row

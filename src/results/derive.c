@@ -420,10 +420,8 @@ struct cause {
     char words[128], why[CAUSE_TEXT - 130];
 };
 
-static void append(char *text, size_t size, const char *separator, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-
-static void append(char *text, size_t size, const char *separator, const char *format, ...)
+__attribute__((format(printf, 4, 5))) static void
+append(char *text, size_t size, const char *separator, const char *format, ...)
 {
     size_t used = strlen(text);
     va_list arguments;
@@ -438,7 +436,6 @@ static void append(char *text, size_t size, const char *separator, const char *f
 #define WORD(cause, word) append((cause)->words, sizeof(cause)->words, ", ", "%s", word)
 #define WHY(cause, ...)   append((cause)->why, sizeof(cause)->why, "; ", __VA_ARGS__)
 
-/* Returns the largest known activity; NaN: none is known. */
 static double largest(const double *activity, int first, int end)
 {
     double found = NAN;
@@ -518,16 +515,13 @@ static void cause_of_kernel(const struct kernel *kernel, const struct device *de
 }
 
 /* Writes "WORDS: TEXT": why a record's longest kernel reaches no roof, and the kernel's share of
- * the time of all kernels. The words are verdicts, separated by ", ":
+ * the time of all kernels. "": its activities were not counted. The words are verdicts:
  *
  * - names of units (activity_name) that are at least 60 % busy: the busiest unit, and units within
  *   5 points of it;
- * - "latency" if no unit is at least 60 % busy. If the busiest unit has 55 to 65 %, both verdicts
- *   are given.
+ * - "latency" if no unit is at least 60 % busy. From 55 to 65 % both verdicts are given;
  * - "idle" if the multiprocessors have no thread in more than 15 % of the kernel's time, for
- * example in the last wave of blocks.
- *
- * "": the kernel's activities were not counted. */
+ *   example in the last wave of blocks. */
 static void cause_write(const struct record *record, const struct device *device,
                         char text[CAUSE_TEXT])
 {

@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +23,6 @@
 #include <xxhash.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/target.h"
 
 /* Frame of a line. The checksum covers the bytes from CHECKED_AT to the last brace. */
@@ -188,7 +186,6 @@ static enum status open_file(const char *path, enum journal_mode mode, int *fd, 
     return system_error(error, path, mode == JOURNAL_CREATE ? "create" : "open");
 }
 
-/* Opens an anonymous file in TMPDIR or /tmp, or else in memory. */
 static int anonymous_file(void)
 {
     const char *folder = getenv("TMPDIR");

@@ -7,7 +7,6 @@
 
 #include "base/array.h"
 
-/* The value of one parameter in one row. */
 struct cell {
     int64_t first, second;
     char text[WORKLOAD_VALUE_TEXT];
@@ -184,12 +183,10 @@ static void parameter_add(struct parameters *p, const struct parameter *paramete
         return;
     }
     p->requested[p->count] = false;
-    if (parameter->kind == PARAMETER_INTEGER) {
-        variable_define(p, parameter, "", FIELD_INTEGER, first);
-    } else if (parameter->kind == PARAMETER_STEP) {
+    if (parameter->kind == PARAMETER_INTEGER || parameter->kind == PARAMETER_STEP) {
         /* Height and width are mostly equal, so most files have one variable for both. */
         variable_define(p, parameter, "", FIELD_INTEGER, first);
-        if (is_rectangular(parameter, results))
+        if (parameter->kind == PARAMETER_STEP && is_rectangular(parameter, results))
             variable_define(p, parameter, "_width", FIELD_INTEGER, second);
     } else if (parameter->kind == PARAMETER_EXTENT) {
         variable_define(p, parameter, "_height", FIELD_INTEGER, first);
@@ -201,7 +198,6 @@ static void parameter_add(struct parameters *p, const struct parameter *paramete
     p->parameters[p->count++] = parameter;
 }
 
-/* Cells of axes come after those of parameters. */
 static void axes_define(const struct parameters *p)
 {
     for (size_t i = 0; i < p->axis_count && !dataset_failed(p->set); ++i) {

@@ -10,17 +10,6 @@
 #include "results/report.h"
 #include "results/results_nc.h"
 
-static struct summary summary_of(const struct results *results, const char *file)
-{
-    struct summary summary = {.devices = results->device_count, .left = SIZE_MAX};
-    snprintf(summary.file, sizeof summary.file, "%s", file);
-    for (size_t i = 0; i < results->row_count; ++i)
-        ++summary.rows[results->rows[i].status];
-    for (size_t i = 0; i < results->device_count; ++i)
-        summary.roofs += (size_t)results->devices[i].roof_count;
-    return summary;
-}
-
 void summary_format(const struct summary *summary, int status, double seconds,
                     char text[SUMMARY_TEXT])
 {
@@ -66,18 +55,6 @@ static enum status write_file(const struct results *results, const struct public
         results_nc_write(results, netcdf, publication->overwrite ? NULL : written, error);
     return error_prefix(error, status, "%s keeps every row, for --gather%s", journal,
                         access(netcdf, F_OK) == 0 ? " with --overwrite" : "");
-}
-
-static enum status judge(const struct summary *summary, const char *netcdf, struct error *error)
-{
-    size_t failed = summary->rows[RECORD_FAILED];
-    size_t rows = failed + summary->rows[RECORD_MEASURED] + summary->rows[RECORD_SKIPPED];
-    if (failed == 0)
-        return STATUS_OK;
-    return error_set(
-        error, STATUS_FAILED,
-        "%zu of %zu rows failed: the table, and the variable error of %s, have the reasons", failed,
-        rows, netcdf);
 }
 
 /* Returns the plan of a session's manifest; NULL: this version rejects the manifest. */
@@ -138,7 +115,12 @@ static enum status publish(struct results *results, const struct publication *pu
     TRY(sort(results, publication->plan, error));
     warn_unplanned(results, log);
     TRY(write_file(results, publication, netcdf, written, error));
-    *summary = summary_of(results, written);
+    *summary = (struct summary){.devices = results->device_count, .left = SIZE_MAX};
+    snprintf(summary->file, sizeof summary->file, "%s", written);
+    for (size_t i = 0; i < results->row_count; ++i)
+        ++summary->rows[results->rows[i].status];
+    for (size_t i = 0; i < results->device_count; ++i)
+        summary->roofs += (size_t)results->devices[i].roof_count;
     enum status status = print_table(results, publication, log, error);
     log_print(log, LOG_INFO, "%zu rows and %zu roofs in %s", results->row_count, summary->roofs,
               written);
@@ -146,7 +128,12 @@ static enum status publish(struct results *results, const struct publication *pu
         return error_set(error, STATUS_SYSTEM,
                          "%s has appeared meanwhile and is not replaced: the results are in %s",
                          netcdf, written);
-    return status == STATUS_OK ? judge(summary, written, error) : status;
+    if (status == STATUS_OK && summary->rows[RECORD_FAILED] > 0)
+        return error_set(error, STATUS_FAILED,
+                         "%zu of %zu rows failed: the table, and the variable error of %s, have "
+                         "the reasons",
+                         summary->rows[RECORD_FAILED], results->row_count, written);
+    return status;
 }
 
 static enum status netcdf_name(const struct publication *publication, char netcdf[OUTPUTS_PATH],
@@ -159,11 +146,12 @@ static enum status netcdf_name(const struct publication *publication, char netcd
         return error_set(error, STATUS_USAGE,
                          "'%s' does not end in %s: name OUTPUT%s, or say --output FILE",
                          publication->journal, suffix, suffix);
-    int used = publication->netcdf ? snprintf(netcdf, OUTPUTS_PATH, "%s", publication->netcdf)
-                                   : snprintf(netcdf, OUTPUTS_PATH, "%.*s", (int)(length - cut),
-                                              publication->journal);
-    return used < OUTPUTS_PATH ? STATUS_OK
-                               : error_set(error, STATUS_USAGE, "the output's name is too long");
+    const char *name = publication->netcdf ? publication->netcdf : publication->journal;
+    const size_t size = publication->netcdf ? strlen(name) : length - cut;
+    if (size >= OUTPUTS_PATH)
+        return error_set(error, STATUS_USAGE, "the output's name is too long");
+    snprintf(netcdf, OUTPUTS_PATH, "%.*s", (int)size, name);
+    return STATUS_OK;
 }
 
 enum status publication_make(const struct publication *publication, const struct log *log,

@@ -30,7 +30,7 @@ struct publication {
     const char *netcdf;      /* path of the file; NULL: the journal's path without ".journal" */
     bool json;               /* format of the table on standard output */
     bool overwrite;          /* replaces an existing NetCDF file */
-    struct wait_limit patience; /* limit of waits for readers of the table */
+    struct wait_limit patience; /* limit of the wait for the reader of standard output */
     bool skip_damaged;          /* leaves out damaged lines of the journal, and reports them */
 };
 

@@ -9,8 +9,6 @@
 #include <jansson.h>
 #include <limits.h>
 #include <math.h>
-#include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
@@ -232,7 +230,6 @@ static void counts_print(const struct results *results, FILE *stream)
     fputc('\n', stream);
 }
 
-/* Prints the meaning of each mark, with its first row and the number of other rows. */
 static void marks_print(const struct results *results, FILE *stream)
 {
     size_t counts[128] = {0}, first[128] = {0};
@@ -251,7 +248,6 @@ static void marks_print(const struct results *results, FILE *stream)
     }
 }
 
-/* Prints how many rows other work disturbed, with the highest load of a host. */
 static void disturbance_print(const struct results *results, FILE *stream)
 {
     size_t disturbed = 0;
@@ -267,7 +263,6 @@ static void disturbance_print(const struct results *results, FILE *stream)
                    (long long)results->devices[at].processors, results->devices[at].hostname);
 }
 
-/* Prints each reason of a status, with its first row and the number of other rows. */
 static void reasons_print(const struct results *results, enum record_status status, FILE *stream)
 {
     struct {

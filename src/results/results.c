@@ -12,11 +12,10 @@
 #include "model/device_kind.h"
 #include "model/naming.h"
 
-/* Results with the data that only this file uses. */
 struct indexed_results {
     struct results results; /* first, so that a struct results is cast to its indexed_results */
     json_t *devices;        /* {device key: index of the device} */
-    json_t *linked;         /* {device key: index in `links`}, which results_sort leaves as it is */
+    json_t *linked;         /* {device key: index in `links`}; results_sort does not change it */
     struct link_list *links;
     size_t links_count;
     json_t *rows;  /* {identity of a row: index of the row} */
@@ -421,7 +420,7 @@ static void leave_out_repeated(struct results *results)
 {
     size_t count = results->device_count, kept = 0;
     bool *has_rows = calloc(count + 1, sizeof *has_rows);
-    json_t *best = json_object(); /* {identity: index of the last with rows, or else the last} */
+    json_t *best = json_object(); /* {identity: index of the description that is kept} */
     char text[DEVICE_IDENTITY];
     for (size_t i = 0; has_rows && i < results->row_count; ++i) {
         int64_t at = results_device(results, results->rows[i].device_key);

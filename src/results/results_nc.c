@@ -17,7 +17,6 @@
 #include <math.h>
 #include <netcdf.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -215,8 +214,7 @@ static void text_write(struct dataset *set, const struct results *results, const
     free(text);
 }
 
-/* Writes the period in which rows and roofs were measured. All times come from the journal, so that
- * one journal always gives the same file. */
+/* All times come from the journal, so that one journal always gives the same file. */
 static void coverage_write(struct dataset *set, const struct results *results)
 {
     double first = NAN, last = NAN;
@@ -501,7 +499,7 @@ static bool row_load(struct writer *w, size_t i)
     if (w->unreadable)
         return false;
     w->devices[i] = results_device(w->results, record->device_key);
-    if (record->config.workload) /* otherwise an earlier version's layout = auto */
+    if (record->config.workload) /* NULL for an earlier version's layout = auto */
         record->layout_chosen[0] = '\0';
     if (strcmp(record->algorithm_origin, algorithm_searched) == 0)
         record->algorithm_origin[0] = '\0'; /* search_time already shows that the row searched */
@@ -518,7 +516,6 @@ static bool row_load(struct writer *w, size_t i)
     return true;
 }
 
-/* Loads the batch that begins at row `first`. False: a record cannot be read. */
 static bool rows_load(struct writer *w, size_t first)
 {
     size_t kernels = 0;

@@ -43,7 +43,6 @@ enum {
 enum stage { STAGE_BEFORE, STAGE_OPEN, STAGE_AFTER };
 enum task_kind { TASK_TIME, TASK_TRACE, TASK_COUNT, TASK_PROFILE };
 enum task_region { TASK_PROFILER, TASK_ALL, TASK_NVTX };
-/* Sets of task kinds. */
 enum {
     TIMES = 1 << TASK_TIME,
     TRACES = 1 << TASK_TRACE | 1 << TASK_PROFILE,
@@ -189,8 +188,8 @@ static struct counters_order counting_order(void)
     return order;
 }
 
-/* Stops counting. In a process with several points also releases the counters, so that other
- * processes can count. */
+/* In a process with several points also releases the counters, so that other processes can count.
+ */
 static void counting_stop(void)
 {
     injection.counting = false;

@@ -35,7 +35,6 @@ static pid_t parent_of(const char *pid)
     return end && strlen(end) > 4 ? (pid_t)strtol(end + 4, NULL, 10) : -1;
 }
 
-/* A process of the machine. */
 struct entry {
     pid_t pid, parent;
     bool ours; /* a descendant of this process */
@@ -47,7 +46,6 @@ static int entry_compare(const void *a, const void *b)
     return (one->pid > other->pid) - (one->pid < other->pid);
 }
 
-/* Marks and kills the process if its parent is marked or this process. */
 static bool entry_kill(struct entry *entry, const struct entry *list, size_t count, pid_t own)
 {
     const struct entry key = {.pid = entry->parent};

@@ -179,7 +179,6 @@ static void report_read(struct running *running)
         close_once(&running->report);
 }
 
-/* Only "done" counts as an answer. */
 static void channel_read(struct running *running)
 {
     char answer[64] = "";

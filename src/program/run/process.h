@@ -25,7 +25,7 @@ struct process_end {
     int status; /* status by waitpid; unset if timed_out */
     double seconds;
     struct tail tail; /* end of standard output and error, on one line */
-    int life;         /* owned: pipe whose end kills the reaper; -1: none */
+    int life;         /* owned: the worker's end of the pipe to the reaper; -1: no reaper */
 };
 
 /* Runs a command to its end, and sets *end. STATUS_OK: its exit status is 0. STATUS_FAILED: it

@@ -70,8 +70,7 @@ static void number_put(struct program *program, const char *name, size_t number)
     environment_put(&program->environment, name, text);
 }
 
-/* Sets command, environment, folder and iterations from request and device. The caller clears the
- * program, also on failure. */
+/* The caller clears the program, also on failure. */
 static enum status program_prepare(struct program *program, struct error *error)
 {
     const struct request *request = program->request;
@@ -247,7 +246,6 @@ static enum status program_run(struct program *program, struct process_end *end,
     return status;
 }
 
-/* program/inject/inject.c lists the library's variables. */
 static enum status program_run_injected(struct program *program, const char *task,
                                         struct injected *injected, struct error *error)
 {
@@ -264,7 +262,6 @@ static enum status program_run_injected(struct program *program, const char *tas
 
 /* ---- times ---- */
 
-/* Stores the times of regions as samples of one iteration; changes seconds[]. */
 static enum status record_samples(double *seconds, size_t count, int64_t iterations,
                                   struct record *record, struct error *error)
 {
@@ -346,7 +343,6 @@ static enum status record_verified(const struct program *program, const struct r
 
 /* ---- kernels and counts ---- */
 
-/* Results of the trace and the counts of one command. */
 struct found {
     struct injected traced;
     struct injected counted; /* counts of the region and of its launches; nothing else is used */
@@ -361,7 +357,6 @@ static void found_clear(struct found *found)
     injected_clear(&found->causes);
 }
 
-/* `task` is "trace" or "profile". */
 static enum status trace(struct program *program, const char *task, struct injected *traced,
                          struct error *error)
 {

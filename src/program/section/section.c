@@ -1,5 +1,5 @@
 /* A section [program LABEL]: a command with axes of its own. Each key that is no setting is an
- * axis. An axis of whole numbers has the role of a shape, an axis of words that of a series.
+ * axis. An axis of whole numbers is a shape, and an axis of words is a series.
  *
  * Lines are kept as they come, since a setting may name axes of later lines. After the last line
  * the axes become a workload of this section, and each setting is tested with the first value of
@@ -32,7 +32,6 @@ struct line {
 /* Largest number of lines of a section; settings, axes and variables are fewer. */
 enum { LINES_MAX = 256 };
 
-/* The lines of a section, and its axes. */
 struct lines {
     struct line *list; /* owned; in the order of the file */
     size_t count;
@@ -143,7 +142,6 @@ static void text_set(struct config *config, const char *parameter, const char *t
     value_set(config, parameter, &value);
 }
 
-/* Refuses words that have a meaning only for a shell. */
 static enum status shell_refuse(const char *command, struct error *error)
 {
     static const char way[] = "no shell runs the command; sh -c 'COMMAND' does";
@@ -267,7 +265,6 @@ static enum status model_put(struct point *p, const struct line *line, struct er
     return STATUS_OK;
 }
 
-/* Sets model_flops or model_bytes from the key flops or bytes. */
 static enum status formula_put(struct point *p, const struct line *line, struct error *error)
 {
     const struct template template = {p->axes, p->used};
@@ -444,7 +441,6 @@ static enum status axes_check(const struct section *section, const struct point 
     return STATUS_OK;
 }
 
-/* *at: the line that an error is about. */
 static enum status settings_try(struct section *section, size_t *room, int *at, struct error *error)
 {
     const struct lines *lines = section->own;

@@ -3,7 +3,6 @@
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/command_line.h"
@@ -20,7 +19,6 @@ void template_axis(const struct config *point, size_t axis, char text[WORKLOAD_V
         parameter_format(parameter, value, text);
 }
 
-/* Sets `text` to the axis' value and notes the use. False: no axis has this name. */
 static bool axis_find(const struct template *t, const char *name, char text[WORKLOAD_VALUE_TEXT])
 {
     int axis = workload_parameter(t->point->workload, name);
