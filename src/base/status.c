@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#undef error_set /* status.h: macros for clang's analyzer */
+#undef error_set /* macros of status.h for clang's analyzer */
 #undef error_prefix
 #undef error_append
 

@@ -28,8 +28,8 @@ struct amendment {
 
 bool amendment_is_empty(const struct amendment *amendment);
 
-/* Replaces *manifest, which has no errors, by the amended one. STATUS_USAGE: no section has the key
- * or label, an entry of `sets` has no '=', or the amended text has errors ("after --set and --only:
- * " is in front); then *manifest is unchanged. */
+/* Replaces *manifest, which has no errors, with the amended one. STATUS_USAGE, *manifest unchanged:
+ * no section has the key or label, an entry of `sets` has no '=', or the amended text has errors
+ * (which begin with "after --set and --only: "). */
 enum status amendment_read(const struct amendment *amendment, struct manifest **manifest,
                            struct error *error);

@@ -20,9 +20,9 @@ enum {
 enum status room_take(size_t count, size_t *room, struct error *error);
 
 /* Parses values in the order of the text: words, numbers and free texts, which need double quotes
- * if they have commas or outer blanks. Integers also have the inclusive ranges "a:b:*f" and
- * "a:b:+s", which are counted before they are expanded. Sets *axis, except for its line, on success
- * only. */
+ * if they have commas or outer blanks. Integers and square steps may be inclusive ranges "a:b:*f"
+ * and "a:b:+s", which are counted before they are expanded. Sets *axis, except for its line, on
+ * success only. */
 enum status axis_parse(const struct parameter *parameter, const char *text, size_t *room,
                        struct axis *axis, struct error *error);
 /* STATUS_USAGE: a value comes twice. */

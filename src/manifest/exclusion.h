@@ -18,9 +18,9 @@ struct exclusion {
     size_t count;
 };
 
-/* Parses rules, separated by commas. A rule has terms, joined by &. Words, free texts and the
- * padding's keywords have only = and !=. Each term takes one value from *room, see axis.h. Sets the
- * outputs, owned by the caller, on success only. */
+/* Parses rules, separated by commas. A rule has terms, joined by &. Only numbers, square extents
+ * and paddings of one number have an order. Each term takes one value from *room, see axis.h. Sets
+ * the outputs, owned by the caller, on success only. */
 enum status exclusions_parse(const struct workload *workload, const char *text, size_t *room,
                              struct exclusion **exclusions, size_t *count, struct error *error);
 void exclusions_destroy(struct exclusion *exclusions, size_t count);

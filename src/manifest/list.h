@@ -35,6 +35,6 @@ struct list {
 enum status list_take(struct list *list, const struct workload *workload,
                       const struct ini_line *line, struct error *error);
 /* Ends the list of a section that has one: reads the file, unless the section has the lines.
- * list->path is relative to `path`, the manifest. The error begins with a place. */
+ * list->path is relative to `path`, the manifest. The error names the file. */
 enum status list_finish(struct list *list, const char *path, struct error *error);
 void list_clear(struct list *list);

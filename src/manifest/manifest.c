@@ -48,7 +48,7 @@ static int label_compare(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-/* Notes workload and label, which sections of other workloads may have, too. */
+/* Notes a label of a workload. Sections of other workloads may have the label, too. */
 static enum status label_note(struct reader *reader, const struct workload *workload,
                               const char *label, struct error *error)
 {

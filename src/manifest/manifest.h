@@ -20,7 +20,7 @@ struct manifest {
     struct sweep_settings sweep;
     struct measure_settings measure;
     struct roof_request peaks;
-    char *reuse; /* result file to take roofs from; NULL: roofs are measured */
+    char *reuse; /* result file, whose journal gives the roofs; NULL: roofs are measured */
     int reuse_line;
     struct section *sections;
     size_t section_count; /* 0: a manifest of [peaks] alone measures the roofs */

@@ -18,7 +18,7 @@ struct section {
     struct list list;                          /* each row is combined with all axes */
     struct exclusion *exclusions;              /* a configuration is excluded if any holds */
     size_t exclusion_count;
-    int line, vary_line, exclude_line; /* of the section and its keys; 0: no such key */
+    int line, vary_line, exclude_line; /* lines of the section and its keys; 0: no such key */
 };
 
 /* Takes a key (vary, exclude, list or a parameter) or a line of the list. Takes the key's values
@@ -49,7 +49,7 @@ struct section_kind {
     enum status (*finish)(struct section *section, const char *path, size_t *room,
                           struct error *error);
     /* Converts `point`, a configuration whose parameters are the section's axes, to the
-     * configuration that runs. STATUS_USAGE, beginning with "PATH:LINE: ": there is none. */
+     * configuration that runs. STATUS_USAGE: none has these values; see `finish` for the error. */
     enum status (*expand)(const struct section *section, const char *path,
                           const struct config *point, struct config *config, struct error *error);
     /* STATUS_USAGE: the program of the configuration does not exist on this node. */

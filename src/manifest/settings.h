@@ -22,7 +22,7 @@ struct settings {
     struct sweep_settings sweep;
     struct measure_settings measure;
     struct roof_request peaks;
-    char *reuse;             /* NULL: roofs are measured */
+    char *reuse;             /* see struct manifest */
     int cache;               /* see settings_cache */
     int lines[SETTINGS_MAX]; /* line of each key; 0: not in the manifest */
 };

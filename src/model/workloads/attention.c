@@ -70,7 +70,7 @@ static struct tensors attention_tensors(const struct config *config)
     };
 }
 
-/* Large queries, so that the weights of the softmax differ. */
+/* Queries are large, so that the weights of the softmax differ. */
 static int attention_exponent(const struct config *config, enum tensor tensor)
 {
     (void)config;

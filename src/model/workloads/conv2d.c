@@ -196,7 +196,7 @@ static int64_t touched(int64_t size, int64_t out, int64_t kernel, int64_t pad, i
     int64_t period = stride / common_divisor(stride, dilation), count = 0;
     int64_t shift = period * dilation / stride;
     for (int64_t tap = 0; tap < kernel; ++tap) {
-        int64_t begin = tap * dilation - pad; /* pixel of output 0; < 0: padding */
+        int64_t begin = tap * dilation - pad; /* pixel that output 0 reads; < 0: padding */
         int64_t first = tap < period ? 0 : int64_larger(0, out - shift), last = out - 1;
         if (begin < 0)
             first = int64_larger(first, (-begin + stride - 1) / stride);

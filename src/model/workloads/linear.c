@@ -108,9 +108,7 @@ static int linear_exponent(const struct config *config, enum tensor tensor)
     struct linear s = linear_from(config);
     const int least = s.precision == PRECISION_FP8 ? -6 : INT_MIN;
     int exponent = -(int)lround(log2(sqrt((double)s.inputs)));
-    if (tensor != TENSOR_WEIGHT)
-        return 0;
-    return exponent > least ? exponent : least;
+    return tensor != TENSOR_WEIGHT ? 0 : exponent > least ? exponent : least;
 }
 
 /* ---- the reference ---- */

@@ -286,7 +286,7 @@ enum status lstm_network_compute(const struct reference_request *request,
 
 /* ---- compared elements ---- */
 
-/* Sets the offsets of an array [sequence][samples][width] in [sequence][batch][width]. */
+/* Sets the offsets of the elements [sequence][samples][width] in [sequence][batch][width]. */
 static void sample_offsets(const struct lstm *s, int64_t samples, int64_t width, int64_t *offsets)
 {
     for (int64_t t = 0; t < s->sequence; ++t)

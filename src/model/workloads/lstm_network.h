@@ -48,7 +48,7 @@ struct NAME(layer) {
     REAL *dw[2][LSTM_PARTS];
 };
 
-/* `dw`: the gradient of all weights; NULL: not wanted. */
+/* `dw`: the gradient of all weights, or NULL. */
 static struct NAME(layer) NAME(layer_of)(const struct NAME(network) * net, int64_t layer, REAL *dw)
 {
     const struct lstm *s = &net->s;
@@ -314,7 +314,7 @@ static void NAME(input_task)(void *context, int64_t row)
     }
 }
 
-/* dy: the gradient of the last layer's output. Sets dx and dw; either may be NULL: not wanted. */
+/* dy: the gradient of the last layer's output. Sets dx and dw, unless they are NULL. */
 static void NAME(network_backward)(const struct NAME(network) * net, const REAL *dy, REAL *dx,
                                    REAL *dw)
 {

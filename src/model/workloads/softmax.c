@@ -25,10 +25,9 @@ WORKLOAD_SHAPE(softmax)
 
 static struct cost softmax_cost(const struct config *config)
 {
-    struct softmax s = softmax_from(config);
-    bool forward = s.pass == SOFTMAX_FORWARD;
-    double elements = (double)s.rows * (double)s.columns;
-    return (struct cost){.flops = (forward ? 5.0 : 4.0) * elements};
+    const struct softmax s = softmax_from(config);
+    const double flops = s.pass == SOFTMAX_FORWARD ? 5.0 : 4.0; /* for each element */
+    return (struct cost){.flops = flops * (double)s.rows * (double)s.columns};
 }
 
 static struct tensors softmax_tensors(const struct config *config)
@@ -41,7 +40,7 @@ static struct tensors softmax_tensors(const struct config *config)
     return s.pass == SOFTMAX_FORWARD ? forward : backward;
 }
 
-/* Large inputs: the probabilities of a row differ by orders of magnitude, as in networks. */
+/* Inputs are large: probabilities of a row differ by orders of magnitude, as in networks. */
 static int softmax_exponent(const struct config *config, enum tensor tensor)
 {
     (void)tensor;
