@@ -6,8 +6,10 @@ sum differs by more than 10 %. Needs a GPU and PyTorch.
 Usage: layers_vs_pytorch.py WORKER
 
 WORKER is the program roofsweep-worker-cuda. It replays rows from graphs, too, and uses PyTorch's cuDNN. layers.py
-prints operations of the network that are missing in the list."""
+prints operations of the network that are missing in the list. For each kind of layer the time of its rows stands beside
+the time of PyTorch's kernels in the network. In the gap no kernel runs."""
 
+import collections
 import csv
 import os
 import subprocess
@@ -23,6 +25,9 @@ LAYERS = Path(__file__).parents[2] / "sweeps/programs/layers.py"
 # PyTorch takes cuDNN's standard algorithm for an LSTM of several layers, and kernels of its own for norms.
 WAYS = {"lstm": ["algorithm=standard"]}
 WAYS |= {name: ["implementation=plain"] for name in ("norm", "softmax")}
+# Parts of names of PyTorch's operations; the first match decides.
+KINDS = {"conv": "conv2d", "norm": "norm", "mm": "linear", "rnn": "lstm", "pool": "pool", "attention": "attention"}
+KINDS |= dict.fromkeys(("relu", "clamp", "add"), "elementwise")
 
 
 def convolution(*sizes, kind=torch.nn.Conv2d):
@@ -71,18 +76,25 @@ class Transformer(torch.nn.Module):
         return x + self.down(torch.relu(self.up(self.norms[1](x))))
 
 
-def network_time(network, sizes, tokens):
-    """Returns the time of a forward pass in s, in a graph of several passes."""
+def network_times(network, sizes, tokens, passes=5):
+    """Returns the time of a forward pass in s, in a graph of several passes, and the times of its kernels by kind."""
     made = network().eval().to("cuda", torch.float16)
     x = torch.randint(10000, sizes, device="cuda") if tokens else torch.rand(sizes, device="cuda").half()
     if len(sizes) == 4:
         made, x = (of.to(memory_format=torch.channels_last) for of in (made, x))
-    stream = torch.cuda.Stream()
+    stream, kernels = torch.cuda.Stream(), collections.Counter()
     with torch.no_grad(), torch.cuda.stream(stream):
         for _ in range(3):
             made(x)
         stream.synchronize()
-        return pytorch_time(in_graph(lambda: made(x), 5), 5)
+        with torch.profiler.profile() as profile:
+            for _ in range(passes):
+                made(x)
+            stream.synchronize()
+        for event in profile.events():
+            kind = next((kind for part, kind in KINDS.items() if part in event.name), event.name)
+            kernels[kind] += sum(1e-6 * kernel.duration for kernel in event.kernels) / passes
+        return pytorch_time(in_graph(lambda: made(x), passes), passes), +kernels
 
 
 def row_time(worker, row):
@@ -109,13 +121,17 @@ def main(program):
             command = [sys.executable, LAYERS, f"{__file__}:{network.__name__}", shape, "-o", file.name]
             subprocess.run(command, check=True)  # prints the operations that the list lacks
             rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
-        total = 0
+        sums = collections.Counter()
         for row in rows:
             time, how = row_time(worker, row)
-            total += int(row["count"]) * time
+            sums[row["workload"]] += int(row["count"]) * time
             print(f"  {row['count']:>3} x {1e6 * time:8.2f} us  {row['name']:24} {row['workload']:12} {how}")
         sizes, _, tokens = shape.partition(":")
-        own = network_time(network, [int(size) for size in sizes.split("x")], tokens)
+        own, kernels = network_times(network, [int(size) for size in sizes.split("x")], tokens)
+        for kind in sums | kernels:
+            print(f"  {kind:24} rows {1e6 * sums[kind]:8.2f} us, PyTorch's kernels {1e6 * kernels[kind]:8.2f} us")
+        total = sum(sums.values())
+        print(f"  gap {1e6 * (own - sum(kernels.values())):.2f} us")
         print(f"{network.__name__}: rows {1e6 * total:.1f} us, PyTorch {1e6 * own:.1f} us: {total / own:.3f}")
         sys.stdout.flush()
         beyond += not abs(total / own - 1) <= 0.1
