@@ -362,19 +362,23 @@ static void lstm_close(struct work *work)
 
 /* ---- the search ---- */
 
-/* Returns whether persist-dynamic, which cuDNN compiles for 1 to 10 s, may win. On an H200 it lost
- * if cuDNN had its kernel for small widths, if registers could not hold the recurrent weights (GRU
- * of 2,816 units), and in a single step. In fp16 it also lost in all backward passes of DeepBench,
- * if persist-static beat standard, or if vector units need longer than a launch for the FLOPs of a
- * step (GRU of 2,048 units, batch 32). It won for GRUs of 1,024 units in fp32, and of 1,536 in fp16
- * with batch 1. */
-static bool may_pay(const struct gpu *gpu, const struct lstm_work *l)
+/* Returns whether an algorithm may win. On an H200 persist-static lost in fp16 for GRUs of 1,536
+ * units in batches of 4 or more (standard is 1.2 to 41 times as fast); cuDNN has none for wider
+ * ones. persist-dynamic, which cuDNN compiles for 1 to 10 s, lost if cuDNN had its kernel for small
+ * widths, if registers could not hold the recurrent weights (GRU of 2,816 units), and in a single
+ * step. In fp16 it also lost in all backward passes of DeepBench, if persist-static beat standard,
+ * or if vector units need longer than a launch for the FLOPs of a step (GRU of 2,048 units, batch
+ * 32). It won for GRUs of 1,024 units in fp32, and of 1,536 in fp16 with batch 1. */
+static bool may_pay(const struct gpu *gpu, const struct lstm_work *l, int place)
 {
     const struct lstm *s = &l->shape;
     const double weights = (double)(s->cell->gates * s->hidden * s->output), flops_most = 5e7;
     const double registers = 0.75 * 4 * gpu->limits.regsPerMultiprocessor * gpu->multiprocessors;
     const double standard = l->bindings[STANDARD].time, fixed = l->bindings[STATIC].time;
     const double clear = 1.25; /* ratio of times; a slow host adds less to the time of standard */
+    if (place != DYNAMIC)
+        return place != STATIC || !is_tensor(s->precision) || s->kind != LSTM_GRU ||
+               s->hidden < 1536 || s->batch < 4;
     if (s->sequence == 1 ||
         (is_tensor(s->precision) &&
          (s->pass == LSTM_BACKWARD || (fixed > 0 && (standard == 0 || clear * fixed < standard)) ||
@@ -399,8 +403,8 @@ static enum status algorithm_bind(struct gpu *gpu, struct work *work, int candid
     l->bound = &l->bindings[place];
     if (l->bound->rnn)
         return STATUS_OK;
-    if (place == DYNAMIC && l->count > 1 && !may_pay(gpu, l))
-        return error_set(error, STATUS_UNSUPPORTED, "%s is not compiled: there are faster kernels",
+    if (l->count > 1 && !may_pay(gpu, l, place))
+        return error_set(error, STATUS_UNSUPPORTED, "%s is not tried: there are faster kernels",
                          algorithm->name);
     enum status status = binding_build(gpu, l, algorithm, l->bound, error);
     if (status)
