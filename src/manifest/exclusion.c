@@ -48,8 +48,9 @@ static enum status term_parse(const struct workload *workload, const char *text,
     int comparison = COMPARE_EQ;
     char name[WORDS_ITEM];
     sign_length -= doubled;
-    while (comparison <= COMPARE_GE && (strlen(comparison_text[comparison]) != sign_length ||
-                                        memcmp(comparison_text[comparison], sign, sign_length)))
+    while (comparison <= COMPARE_GE &&
+           (strlen(comparison_text[comparison]) != sign_length ||
+            memcmp(comparison_text[comparison], sign, sign_length) != 0))
         ++comparison;
     if (comparison > COMPARE_GE)
         return error_set(

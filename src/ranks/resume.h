@@ -1,4 +1,4 @@
-/* Items of a plan that a journal holds, by hash, because the manifest may have changed. */
+/* Items of a plan that a journal has, by hash, because the manifest may have changed. */
 #pragma once
 
 #include <stddef.h>

@@ -55,7 +55,7 @@ struct round {
 
 /* A configuration on a device. */
 struct row {
-    char *texts;   /* owned; holds configuration, label, device_key and error */
+    char *texts;   /* owned: memory of configuration, label, device_key and error */
     char *name;    /* owned, see naming.h; set by results_sort */
     char *listed;  /* owned; as in struct plan_item, "": none; NULL before results_list */
     int64_t count; /* occurrences of the configuration in lists: the sum over `listed`;

@@ -81,8 +81,8 @@ static void kill_descendants(void)
 
 bool descendants_end(double seconds)
 {
-    double deadline = clock_monotonic() + seconds;
-    for (double pause = 1e-3;; pause = fmin(2 * pause, 0.05)) {
+    double deadline = clock_monotonic() + seconds, pause = 1e-3;
+    for (;;) {
         kill_descendants();
         pid_t reaped;
         while ((reaped = waitpid(-1, NULL, WNOHANG)) > 0)
@@ -92,5 +92,6 @@ bool descendants_end(double seconds)
         if (clock_monotonic() > deadline)
             return false;
         clock_sleep(pause);
+        pause = fmin(2 * pause, 0.05);
     }
 }
