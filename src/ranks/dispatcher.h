@@ -34,9 +34,9 @@ struct dispatcher_settings {
     const char *job_id;  /* identifier of the batch job; "": none */
     /* longest silences, s; 0: no limit */
     double roofs_timeout;           /* from the first dispatcher_time until a rank has its roofs */
-    double work_timeout;            /* measuring a configuration */
+    double work_timeout;            /* while a rank measures a configuration */
     double count_timeout;           /* added for each timed row that waits for counting */
-    double stop_timeout;            /* after MESSAGE_STOP */
+    double stop_timeout;            /* from MESSAGE_STOP to MESSAGE_FINISHED */
     const struct time_limit *limit; /* NULL: no limit */
 };
 

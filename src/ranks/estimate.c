@@ -70,7 +70,7 @@ void estimator_set_peaks(struct estimator *estimator, const struct device *devic
     for (int i = 0; i < PRECISION_COUNT; ++i)
         flops = fmax(flops, slow_compute * device->peak_vector[i]);
     double bytes = fmax(assumed_bytes, slow_memory * device->peak_bandwidth[LEVEL_DRAM]);
-    estimator->flops = fmin(flops, estimator->flops); /* fmin leaves out NaN */
+    estimator->flops = fmin(flops, estimator->flops); /* fmin ignores NaN */
     estimator->bytes = fmin(bytes, estimator->bytes);
 }
 
@@ -151,7 +151,7 @@ enum status estimate_make(const struct manifest *manifest, const struct plan *pl
 {
     struct estimator *estimator = estimator_create(&manifest->measure, manifest->sweep.timeout);
     const size_t rounds = (size_t)manifest->sweep.rounds;
-    size_t *done = calloc(plan->count + 1, sizeof *done); /* rounds */
+    size_t *done = calloc(plan->count + 1, sizeof *done); /* rounds of each item */
     size_t *items = earlier ? resume_items(plan, earlier) : NULL;
     bool made = estimator && done && (items || !earlier);
     if (made)

@@ -181,7 +181,8 @@ static void measure(struct node *node, int kind, enum roof_condition condition, 
         (roof_kinds[kind].measure != ROOF_COMPUTE &&
          (condition == ROOF_TOGETHER || !is_together(node, node->device_kind, kind)));
     request.peaks.energy =
-        request.sustained && node->settings->request.energy; /* done once for each roof */
+        request.sustained &&
+        node->settings->request.energy; /* energy is measured once for each roof */
     request.keep_busy = condition == ROOF_TOGETHER;
     reply_init(&reply);
     if (node->tuned[kind]) {

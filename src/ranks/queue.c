@@ -23,7 +23,7 @@ struct queue {
 };
 
 struct entry {
-    double modelled; /* s; INFINITY: first */
+    double modelled; /* s; INFINITY: the item comes first */
     size_t item;
 };
 

@@ -40,7 +40,7 @@ void signals_catch(void)
 
 void signals_alarm(double seconds)
 {
-    static const double shortest = 1e-3; /* s; 0 would send none */
+    static const double shortest = 1e-3; /* s; 0 would send no signal */
     struct itimerval timer = {.it_value = {0}};
     if (!isinf(seconds)) {
         double wait = fmax(seconds, shortest);

@@ -52,7 +52,7 @@ struct time_limit time_limit_create(double seconds, const char *job_end,
 
 double time_limit_left(const struct time_limit *limit, double now, size_t rows)
 {
-    const double share = 0.1, least = 1, most = 30, row = 2e-3; /* times in s */
+    const double share = 0.1, least = 1, most = 30, row = 2e-3; /* s, except share */
     const double reserve = fmin(fmax(share * limit->whole, least), most) + row * (double)rows;
     return isinf(limit->end) ? INFINITY : limit->end - reserve - now;
 }

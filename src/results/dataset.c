@@ -27,7 +27,7 @@ bool dataset_failed(const struct dataset *set)
 static void dataset_check(struct dataset *set, const char *place, int code)
 {
     int cause = errno;
-    errno = 0; /* so that the next call's errno is its own */
+    errno = 0; /* errno of an earlier call must not explain a later one */
     if (code == NC_NOERR || dataset_failed(set))
         return;
     set->code = code;
@@ -116,8 +116,8 @@ static void define_storage(struct dataset *set, const char *name, int variable, 
 }
 
 /* Sets netCDF's default fill values. xarray reads them as NaN; NaN cannot be the fill value,
- * because NCO and CDO cannot skip it. Texts need no fill value, since every text is written. With
- * one, HDF5 stored and freed a text for each row, which took most of the time of a large file. */
+ * because NCO and CDO cannot skip it. Texts need no fill value, since every text is written; HDF5
+ * would store and free one for each row, which took most of the time of a large file. */
 static void define_fill(struct dataset *set, const char *name, int variable, nc_type type)
 {
     const double fill_double = NC_FILL_DOUBLE;
@@ -152,8 +152,8 @@ static const struct {
     [FIELD_ROUNDS] = {NC_DOUBLE, DIM_ROUND},
 };
 
-/* Only quantities have units; texts, flags and bits have none. By CF, counts and fractions need
- * none. */
+/* Only quantities have units, not texts, flags and bits. By CF, counts and fractions need no unit.
+ */
 static void define_attributes(struct dataset *set, int variable, const struct field *field)
 {
     bool quantity = storage[field->type].type != NC_STRING && !field->flags;

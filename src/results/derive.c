@@ -2,11 +2,11 @@
  * energy that the work would take at the roofs.
  *
  * Counted FLOPs and bytes are used if the record has them, otherwise modelled ones. Each memory
- * level has its own counted bytes; the level that needs longest for them is the bandwidth roof.
- * Modelled bytes are compulsory traffic and come from one level. With a hot cache it is the nearest
- * level that holds the footprint (a level holds its measured working set, or else its capacity; on
- * a GPU only l2 counts); otherwise it is device memory. If the level has no measured roof, values
- * that need the roof are missing; no other level replaces it.
+ * level has its own counted bytes; the level that needs longest for its bytes is the bandwidth
+ * roof. Modelled bytes are compulsory traffic and come from one level. With a hot cache this level
+ * is the nearest one that has room for the footprint: by its measured working set, or else its
+ * capacity; on a GPU only l2 counts. Otherwise the level is device memory. If the level has no
+ * measured roof, values that need the roof are missing; no other level replaces it.
  *
  * These functions need no set-up or memory, and report no errors. A missing input is NaN, and all
  * values that depend on it become NaN. A comparison with NaN is false, and fmax ignores NaN;
@@ -166,7 +166,7 @@ static double yield_of(const struct record *record, const struct device *device,
     return 1 / device_flop_energy(device, unit, precision);
 }
 
-/* FLOPs per second, or per joule. */
+/* Returns FLOPs per second, or per joule. */
 typedef double unit_rate(const struct record *record, const struct device *device, int64_t unit,
                          enum precision precision);
 
@@ -369,10 +369,10 @@ static void roofline_derive(const struct record *record, const struct device *de
 
 /* Shares, 0 to 1. */
 struct shares {
-    double compute, bandwidth; /* of the row's time: its FLOPs, or bytes, at their roofs */
-    double gap;                /* of the row's time: without kernels */
-    double few_blocks;         /* of the kernels' time: kernels with too few blocks */
-    double running;            /* of the cores' time: threads run; CPUs only */
+    double compute, bandwidth; /* FLOPs, or bytes, at their roofs: share of the row's time */
+    double gap;                /* no kernel runs: share of the row's time */
+    double few_blocks;         /* kernels with too few blocks: share of the time of all kernels */
+    double running;            /* threads run: share of the time of all cores; CPUs only */
     enum limiter idle, rest;   /* the limiter if the gap, or the rest, is the largest part */
 };
 
@@ -414,7 +414,7 @@ static const struct {
 
 /* A roof or a unit limits from this share of the time on. */
 static const double at_roof = 0.6;
-static const double near = 0.05; /* shares within this distance give both verdicts */
+static const double near = 0.05; /* shares that differ by less give both verdicts */
 
 struct cause {
     char words[128], why[CAUSE_TEXT - 130];
@@ -489,7 +489,7 @@ static void cause_of_kernel(const struct kernel *kernel, const struct device *de
                             char text[CAUSE_TEXT])
 {
     const double most_active = 0.85;
-    const double many = 5; /* waves; with more waves the last one is a small part */
+    const double many = 5; /* waves of blocks; the last of five or more is a small part */
     struct cause cause = {"", ""};
     *text = '\0';
     double most = largest(kernel->activity, 0, ACTIVITY_UNITS);
@@ -554,8 +554,8 @@ static double active_share(const struct kernel *kernel)
  * factor for a part of a kernel's own time. */
 struct division {
     double elapsed; /* factor for the kernel's whole time */
-    double active;  /* factor for the time in which its multiprocessors have a block */
-    double idle;    /* factor for the rest of its time */
+    double active;  /* factor for the time in which multiprocessors have a block of the kernel */
+    double idle;    /* factor for the rest of the kernel's time */
 };
 
 /* Overlapping kernels stretch each other, so their times add up to more than `busy` and are scaled.
@@ -711,9 +711,9 @@ static void candidates_find(const struct record *record, struct division by,
 
 /* Writes the limit of a row. It is the unit, memory level or roof with the largest share of the
  * time, if this share is at least 80 %: "dram 87 %". Otherwise it is the largest of several times:
- * "memory_latency 46 %". These are all parts but "issuing", and for each unit the active time of
- * the kernels that use it at 75 % of its roof or more. The two parts of idle multiprocessors count
- * as one. The two largest times are named if they are within 5 points of each other: "mixed:
+ * "memory_latency 46 %". The times are all parts but "issuing", and for each unit the active time
+ * of the kernels that use at least 75 % of the unit's roof. The two parts of idle multiprocessors
+ * count as one. The two largest times are named if they are within 5 points of each other: "mixed:
  * barrier 31 %, data_pipe 28 %". "": no share is 80 %, and the parts are unknown. */
 static void limit_write(const struct record *record, double time, const struct roof_share roofs[2],
                         const double parts[TIME_PART_COUNT], char text[LIMIT_TEXT])

@@ -77,7 +77,7 @@ struct journal {
     int fd;
     int copy; /* descriptor of the copy, an anonymous file; -1: no copy */
     char path[LINK_TARGET];
-    struct error moved; /* why the journal has a new name; "": it has its own */
+    struct error moved; /* why the journal has a new name; "": it has its first name */
     off_t synced;       /* bytes before this offset are durable */
     off_t end;          /* offset of the end of the last whole line */
     bool torn;          /* the file has bytes after `end`, which must be cut off */
@@ -91,7 +91,7 @@ static enum status system_error(struct error *error, const char *path, const cha
     return error_set(error, STATUS_SYSTEM, "%s: cannot %s: %s", path, what, strerror(errno));
 }
 
-/* s; processes of a killed job may hold the lock of its journal for a moment. */
+/* s; processes of a killed job may keep the lock of its journal for a moment. */
 static const double lock_timeout = 10;
 
 static bool lock_within(int fd, double seconds)

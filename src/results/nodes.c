@@ -46,7 +46,8 @@ static void add_device(struct node_summary *node, const struct device *device,
     }
     for (size_t i = 0; i < links->count; ++i) {
         const struct link *link = &links->links[i];
-        if (link->operation == LINK_COPY && link->bytes == links->links->bytes) /* the largest */
+        if (link->operation == LINK_COPY &&
+            link->bytes == links->links->bytes) /* copy of the largest size */
             node->copy_bandwidth = fmin(node->copy_bandwidth, link->bandwidth);
         if (link->operation == LINK_ALL_REDUCE &&
             (link->nodes == 1 || link->nodes == FIELD_MISSING))
@@ -62,7 +63,7 @@ struct node_summary *nodes_find(const struct results *results, int64_t *node_of,
     *count = 0;
     for (size_t i = 0; nodes && i < results->device_count; ++i) {
         char key[sizeof devices->key + sizeof devices->hostname];
-        const char *end = strrchr(devices[i].key, '/'); /* the rank follows */
+        const char *end = strrchr(devices[i].key, '/'); /* the rank follows the slash */
         snprintf(key, sizeof key, "%.*s/%s",
                  (int)(end ? end - devices[i].key : (ptrdiff_t)sizeof devices->key), devices[i].key,
                  devices[i].hostname);

@@ -18,6 +18,6 @@ extern const struct field node_fields[];
  * NULL: no memory. */
 struct node_summary *nodes_find(const struct results *results, int64_t *node_of, size_t *count);
 
-/* Returns the index of the node to which a device's link leads; -1: none, or all devices. */
+/* Returns the index of the node to which a device's link leads; -1: no node, or all devices. */
 int64_t nodes_of_end(const struct results *results, const int64_t *node_of, size_t device,
                      const struct link *link);

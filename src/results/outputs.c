@@ -190,7 +190,7 @@ static enum status read_earlier(const struct outputs *outputs, const char *setti
     bool torn;
     enum status status = journal_read(journal_path(journal), &earlier, &torn, error);
     if (status &&
-        journal_check_path(journal, &(struct error){""})) /* others removed the file meanwhile */
+        journal_check_path(journal, &(struct error){""})) /* another process removed the file */
         status = journal_read(journal_path(journal), &earlier, &torn, error);
     TRY(status);
     journal_warn_left_out(outputs->journal, torn, earlier, log);

@@ -16,7 +16,7 @@ struct parameters {
     struct dataset *set;
     int group;
     bool *used;                          /* owned; by workload: the file has rows of the workload */
-    const struct parameter **parameters; /* owned; of each name: the first workload's */
+    const struct parameter **parameters; /* owned; the first workload's parameter of each name */
     bool *requested;                     /* owned; by parameter: the variable is requested_NAME */
     size_t count;                        /* number of parameters, whose cells come first in a row */
     char **axes; /* owned: names of programs' axes, each with a text variable axis_NAME */

@@ -24,7 +24,7 @@ enum { CELL = 64, LINES_MAX = 200, NAME_WIDTH_MAX = 100, DEVICES_MAX = 200, REAS
 struct line {
     const char *name;
     struct record record;
-    struct device blank; /* device of a row whose device is unknown */
+    struct device blank; /* stands for an unknown device */
     const struct device *device;
     int64_t index; /* index of the device in results; -1: unknown */
     struct derived derived;

@@ -13,7 +13,7 @@
 #include "model/naming.h"
 
 struct indexed_results {
-    struct results results; /* first, so that a struct results is cast to its indexed_results */
+    struct results results; /* first member, so that pointers can be cast */
     json_t *devices;        /* {device key: index of the device} */
     json_t *linked;         /* {device key: index in `links`}; results_sort does not change it */
     struct link_list *links;
@@ -415,7 +415,7 @@ static int compare_devices(const void *a, const void *b)
 }
 
 /* If sessions describe a device several times, keeps the descriptions with rows, or else the last
- * one. Without memory all remain. */
+ * one. Without memory keeps all descriptions. */
 static void leave_out_repeated(struct results *results)
 {
     size_t count = results->device_count, kept = 0;

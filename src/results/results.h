@@ -30,7 +30,7 @@ struct session {
     char mpi[256];      /* version of the MPI library */
     int64_t ranks;
     int64_t rows;      /* configurations of the manifest on these ranks */
-    int64_t rounds;    /* missing: 1 */
+    int64_t rounds;    /* rounds of the manifest; missing means 1 */
     double start_time; /* s since 1970-01-01T00:00:00Z */
 };
 
@@ -86,7 +86,8 @@ struct results {
     size_t row_count;
     size_t unplanned;      /* number of rows left out by results_sort, behind the row_count rows */
     size_t without_device; /* number of rows that results_finish left out */
-    char missing_key[sizeof((struct device *)0)->key]; /* device key of one row without_device */
+    char missing_key[sizeof((struct device *)0)->key]; /* device key of one row that results_finish
+                                                          left out */
 };
 
 struct results *results_create(void);          /* NULL: no memory */

@@ -126,7 +126,7 @@ static const struct {
                         .long_name = "how often the lists have it, the sum of COUNT in listed"}),
                 "", DIM_CONFIG},
     [WORKLOADS] = {TEXT("workload", "workload"), "", DIM_CONFIG},
-    [PARAMETERS] = {NULL, "", DIM_CONFIG}, /* parameters_nc.h defines them, depending on the rows */
+    [PARAMETERS] = {NULL, "", DIM_CONFIG}, /* parameters_nc.h defines these variables */
     [CONFIG_DEVICE] = {INDEX("config_device", "row's device: index, -1 if it reached none"), "",
                        DIM_CONFIG},
     /* Each row has its UUID, because tools that join files row by row lose the table of devices. */
@@ -384,7 +384,7 @@ static void names_put(struct writer *w)
         put_one(w, ACTIVITIES, i, activity_name[i]);
 }
 
-/* Writes an array of structs of `size` bytes; 0: one struct for all rows. */
+/* Writes an array of structs of `size` bytes; with size 0, one struct for all rows. */
 static void structs_put(struct writer *w, enum group group, size_t first, size_t count,
                         const void *structs, size_t size)
 {

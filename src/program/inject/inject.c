@@ -37,7 +37,7 @@
 #include "worker/cuda/profiling/tracer.h"
 
 enum {
-    LAUNCHES_MOST = 4000, /* a region with more is one range, because ranges take memory and time */
+    LAUNCHES_MOST = 4000, /* more launches become one range: ranges take memory and time */
     ROOM_LEAST = 64       /* spare ranges for launches outside the region */
 };
 enum stage { STAGE_BEFORE, STAGE_OPEN, STAGE_AFTER };

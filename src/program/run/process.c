@@ -219,7 +219,7 @@ static bool command_end(struct running *running)
         step(running, left);
     if (running->ended_bytes == sizeof running->ended && running->ended.gone)
         return true;
-    close_once(&running->life); /* the reaper is dead, or ends here */
+    close_once(&running->life); /* a living reaper ends now */
     return descendants_end(end_patience);
 }
 
@@ -230,7 +230,7 @@ static enum status finish(struct running *running, bool timed_out, struct error 
     bool gone = command_end(running);
     struct pollfd event = {.fd = running->output, .events = POLLIN};
     while (running->output >= 0 && gone && poll(&event, 1, 0) > 0)
-        output_read(running); /* ends, since all writers are dead */
+        output_read(running); /* until the pipe's end, since all writers are dead */
     tail_join(running->tail);
     close_once(&running->report);
     close_once(&running->output);
@@ -297,7 +297,7 @@ enum status process_run(const struct process *process, struct process_end *end, 
 void process_release(struct process_end *end)
 {
     if (end->life >= 0)
-        descendants_end(end_patience); /* the reaper, and persistent processes */
+        descendants_end(end_patience); /* ends the reaper, and persistent processes */
     close_once(&end->life);
 }
 
@@ -312,7 +312,7 @@ void persistent_end(struct persistent **persistent)
         finish(&(*persistent)->list[i].running, true, &unheard);
         free((*persistent)->list[i].key);
     }
-    descendants_end(end_patience); /* the reapers */
+    descendants_end(end_patience); /* ends the reapers */
     for (size_t i = 0; i < (*persistent)->count; ++i)
         close_once(&(*persistent)->list[i].running.life);
     free(*persistent);

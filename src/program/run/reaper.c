@@ -25,10 +25,10 @@
 #include "program/run/report.h"
 #include "program/run/scratch.h"
 
-/* s; longest waits for a process that hangs in a driver: while the worker lives, and after it */
+/* s; longest waits for a process that hangs in a driver, while the worker lives and after that */
 static const double patience = 5, patience_alone = 600;
 
-/* Linux 5.3; older headers lack it. All architectures but Alpha have this number. */
+/* System call of Linux 5.3, which older headers lack; on Alpha the number differs. */
 enum { PIDFD_OPEN = 434 };
 
 /* Turns the child into the command. The kernel kills the command when the reaper dies (PDEATHSIG).
@@ -143,8 +143,8 @@ int main(int argc, char **argv)
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
     int children = signalfd(-1, &child, SFD_CLOEXEC);
-    int worker =
-        (int)syscall(PIDFD_OPEN, getppid(), 0); /* readable when all its threads are dead */
+    int worker = (int)syscall(PIDFD_OPEN, getppid(),
+                              0); /* readable when all threads of the worker are dead */
     never_stopped();
     descendants_adopt();
     double start = clock_monotonic();

@@ -90,7 +90,7 @@ struct injected {
  * STATUS_FAILED: a line is unknown, or several processes opened a region. */
 enum status injected_read(const struct scratch *folder, struct injected *injected,
                           struct error *error);
-void injected_init(struct injected *injected); /* an empty report */
+void injected_init(struct injected *injected); /* makes an empty report */
 void injected_clear(struct injected *injected);
 
 /* Moves `each`, the counts of single launches. */

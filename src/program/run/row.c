@@ -189,7 +189,7 @@ static void scratch_end(const struct program *program, struct scratch *folder)
         error_set(program->stays, STATUS_FAILED, "%.500s cannot be removed", folder->path);
 }
 
-/* Removes the folder of a run. Until then a reaper lives, which removes it if the worker dies. */
+/* Removes the folder of a run. Until then the reaper removes the folder if the worker dies. */
 static void folder_remove(struct program *program, struct scratch *folder, struct process_end *end,
                           bool failed)
 {

@@ -43,7 +43,7 @@ struct lines {
 struct point {
     const struct lines *lines;
     const struct config *axes;
-    struct config *config;                 /* of program_workload */
+    struct config *config;                 /* configuration of program_workload */
     bool written[WORKLOAD_PARAMETERS_MAX]; /* the axis is in the command or the environment */
     bool used[WORKLOAD_PARAMETERS_MAX];    /* a formula, a model or the process takes the axis */
     bool shared;                           /* process = shared */
