@@ -59,8 +59,8 @@ void progress_format(size_t total, struct progress_left left, size_t failed, dou
              timed, failed, time);
 }
 
-/* s left at the rate of the latest rows, because the longest come first. Timed rows count as done,
- * because counting takes a small part of a row. < 0: unknown. */
+/* Returns the time left, s, at the rate of the latest rows: long rows come first. Timed rows count
+ * as done, because counting takes a small part of a row. < 0: unknown. */
 static double seconds_left(struct progress *progress, struct progress_left left, double now)
 {
     const size_t reached = progress->total - left.count + left.timed;
