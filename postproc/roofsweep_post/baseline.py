@@ -35,7 +35,8 @@ def centres(found):
         if np.isfinite(tolerance) and 2 * len(own) >= most:
             middle = 1 / middle if own["unit"].iloc[0] == "s" else middle
             lines.append((model, key, own["unit"].iloc[0], middle, min(tolerance, compare.WIDEST), len(own)))
-    return pandas.DataFrame(lines, columns=["model", "key", "unit", "value", "tolerance", "devices"])
+    table = pandas.DataFrame(lines, columns=["model", "key", "unit", "value", "tolerance", "devices"])
+    return table.astype({"value": float, "tolerance": float, "devices": int})  # an empty table has no types
 
 
 def roof_centres(files):

@@ -10,6 +10,7 @@ import os
 import re
 import signal
 import stat
+import struct
 import sys
 import tempfile
 import time
@@ -563,6 +564,12 @@ def stop(number, _):
     sys.exit(128 + number)
 
 
+def lock(file):
+    """Locks a file that is open for writing until it is closed. Raises OSError if another process has locked it. HDF5
+    cannot write a file that flock() locks, but does not look at this kind of lock."""
+    fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+
+
 def remove_drafts(folder, prefix):
     """Removes temporary files of killed processes: files that this user owns and that no process has locked."""
     for name in os.listdir(folder):
@@ -571,11 +578,11 @@ def remove_drafts(folder, prefix):
         path = os.path.join(folder, name)
         with (
             contextlib.suppress(OSError),
-            open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as own,
+            open(os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK), "rb+") as own,
         ):
             about = os.fstat(own.fileno())
             if stat.S_ISREG(about.st_mode) and about.st_uid == os.geteuid():
-                fcntl.flock(own, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock(own)
                 os.unlink(path)
 
 
@@ -592,7 +599,7 @@ def published(path):
         remove_drafts(folder, prefix)
         handle, draft = tempfile.mkstemp(prefix=prefix, dir=folder)
         with contextlib.suppress(OSError):  # some file systems have no locks
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(handle)
         mask = os.umask(0)
         os.umask(mask)
         os.fchmod(handle, 0o666 & ~mask)

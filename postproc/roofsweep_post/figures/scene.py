@@ -219,7 +219,7 @@ def scene(data, where=(), series=None, by=None, level="dram", labels=(), known=N
     if series:
         keys = [column(table, name) for name in series]
     else:
-        keys = [name for name in CROSSED if name in table and table[name].replace("", np.nan).nunique() > 1]
+        keys = [name for name in CROSSED if name in table and table.loc[table[name] != "", name].nunique() > 1]
         keys += varying(table, ["label"] if labels else [])
         named = [*keys, *varying(table, ["origin"])]
         if named and not labels and table.groupby(named, dropna=False).ngroups <= MOST:  # else facets name the origin

@@ -76,7 +76,7 @@ def words(values):
 def axes_of(table, files):
     """Returns {name: column} for the filters of the report: parameters that vary, device, model, limiter and status."""
     names = list(dict.fromkeys(name for data in files for name in parameters(data)))
-    names = [name for name in names if name in table and table[name].replace("", np.nan).nunique() > 1]
+    names = [name for name in names if name in table and table.loc[table[name] != "", name].nunique() > 1]
     found = {name.removeprefix("requested_"): table[name] for name in names}
     for name, title in [("device_name", "device"), ("model", "model"), ("limited_by", "limiter"), ("status", "status")]:
         if table[name].nunique() > 1:
