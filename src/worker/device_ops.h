@@ -19,7 +19,7 @@
 #include "model/workload.h"
 #include "model/fill.h"
 
-/* s, time of all samples of a roof: five samples, short enough for eight devices in turn. */
+/* s, time of all samples of a roof: enough for five; eight devices can measure in turn. */
 #define ROOF_WINDOW 0.0125
 
 /* s, shortest measurement of energy: counters with steps of 0.1 s are exact to some per cent. */

@@ -23,7 +23,7 @@ static void NAME(activate)(enum activation activation, REAL *z, int64_t count)
 
 /* ---- one convolution, by plain loops ----
  * The loops work on nhwc. Inputs in nchw are transposed into scratch memory, and results back. Each
- * pass adds multiples of contiguous rows: of channels for the gradient of x, else of filters. */
+ * pass adds multiples of contiguous rows: rows of filters, or of channels for the gradient of x. */
 
 /* Transposes `count` consecutive matrices: to[column][row] = from[row][column]. */
 static void NAME(transpose)(int64_t count, int64_t rows, int64_t columns, const REAL *from,
@@ -53,7 +53,7 @@ NAME(accumulate_block)(int size, REAL *restrict sum, int64_t count, const REAL *
         sum[i] += part[i];
 }
 
-/* As accumulate_block, for rows of any length. Each call's partial sums keep sums accurate. */
+/* As accumulate_block, for rows of any length. Each call has partial sums, for accuracy. */
 static void NAME(accumulate)(int64_t length, REAL *sum, int64_t count, const REAL *factors,
                              int64_t factor_step, const REAL *rows, int64_t row_step)
 {

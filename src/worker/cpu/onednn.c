@@ -43,10 +43,10 @@ static const struct {
 /* A tensor of an operation. */
 struct slot {
     descriptor described;
-    descriptor_view chosen; /* the library's layout; the primitive's; NULL: no tensor */
+    descriptor_view chosen; /* the library's layout, owned by `description`; NULL: no tensor */
     bool packed, written;
     size_t offset, bytes;      /* place and size of `own` in the scratch memory */
-    dnnl_memory_t caller, own; /* own: in the library's layout; NULL: that is the caller's */
+    dnnl_memory_t caller, own; /* own: in the library's layout; NULL: both layouts are equal */
     dnnl_primitive_t reorder;
 };
 

@@ -98,11 +98,11 @@ struct onednn_operation {
     enum onednn_pass pass;
     enum onednn_function function;
     double factor;
-    int64_t window[ONEDNN_AXES]; /* of a pool */
-    int64_t stride[ONEDNN_AXES]; /* of a pool or a convolution, as padding */
-    int64_t padding[ONEDNN_AXES], padding_after[ONEDNN_AXES];
-    int64_t dilation[2]; /* of a convolution; 1: dense */
-    bool bidirectional;  /* recurrent layers */
+    int64_t window[ONEDNN_AXES];                              /* of a pool */
+    int64_t stride[ONEDNN_AXES];                              /* of a pool or a convolution */
+    int64_t padding[ONEDNN_AXES], padding_after[ONEDNN_AXES]; /* of a pool or a convolution */
+    int64_t dilation[2];                                      /* of a convolution; 1: dense */
+    bool bidirectional;                                       /* recurrent layers */
     struct onednn_tensor tensors[ONEDNN_ARGUMENTS];
 };
 

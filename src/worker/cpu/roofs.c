@@ -5,7 +5,7 @@
  * set is half of L1, half of what L2 has beyond L1, or for DRAM its share of four times L3. For L3
  * it is at most L2 plus half of the thread's share of L3, which suits both an L3 that holds lines
  * evicted from L2 and an L3 that holds everything. Virtual machines report an L3 that they share
- * with others, so smaller sets are tried until one is read at nearly the rate of twice L2.
+ * with others, so the largest set (from twice L2 on) with nearly the best rate of reads is taken.
  *
  * Arithmetic: independent chains of multiply-adds in registers.
  *

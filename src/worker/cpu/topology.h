@@ -13,7 +13,7 @@ struct topology {
     size_t mask_size;          /* byte */
     double cache[LEVEL_COUNT]; /* byte, sum over the caches of these cores; NaN: unknown */
     double memory;             /* byte, of the NUMA nodes of these cores */
-    double quota;     /* processors that a cgroup grants; NaN: no fewer than there are cores */
+    double quota;     /* processors that a cgroup grants; NaN: no limit below the number of cores */
     double clock_max; /* s-1; NaN: unknown */
     char model[96];
     char list[48]; /* "0-3,8" */

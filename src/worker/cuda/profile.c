@@ -352,8 +352,8 @@ static void activities_record(double (*values)[QUANTITY_COUNT], const struct cou
 }
 
 /* Puts the counts of a row's launches into the record: values[i] belongs to the i-th launch of the
- * trace. `values` are activities if `failure`, the record's code after a failed collection, is
- * COUNTED_WITHOUT_CAUSES; with COUNTED_NOT_BY_KERNEL they are FLOPs and bytes. */
+ * trace. The record gets the code `failure` if the collection failed. `values` are activities if
+ * `failure` is COUNTED_WITHOUT_CAUSES, FLOPs and bytes if it is COUNTED_NOT_BY_KERNEL. */
 static void kernels_record(double (*values)[QUANTITY_COUNT], const struct countable *row,
                            enum counted failure, const struct outcome *outcome)
 {

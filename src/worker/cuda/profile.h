@@ -10,8 +10,8 @@
 /* `gpu` runs known kernels and trials, and must outlive the profiler. NULL: no memory. */
 struct profiler *profile_open(struct gpu *gpu);
 
-/* As profiler_try. Refuses while another process computes on the GPU, whose work memory counters
- * would also count; the next call tries again. */
+/* As profiler_try. Refuses while another process computes on the GPU, because memory counters would
+ * count that process's work, too; the next call tries again. */
 enum status profile_try(struct profiler *profiler, struct gpu *gpu, struct outcome *outcome,
                         struct error *error);
 

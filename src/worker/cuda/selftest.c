@@ -112,7 +112,7 @@ static enum status check(struct selftest *test, struct item *const *items, size_
     struct outcome outcome;
     if (count == 0)
         return STATUS_OK;
-    for (size_t i = 0; i < count; ++i) /* an uncounted run prepares the cache */
+    for (size_t i = 0; i < count; ++i) /* to prepare the cache, an item runs once uncounted */
         works[i] = (struct profiled_work){item_run, item_run, items[i], NULL};
     TRY(profiler_count(test->profiler, quantity_tensor(items[0]->tensor), works, count, NULL, 0,
                        values, &outcome, error));
@@ -186,7 +186,7 @@ static void flops_list(struct selftest *test, const struct known_kernel *kernels
     }
 }
 
-/* Counts each kernel three times: CUPTI attached for it, kept attached, and in one collection. */
+/* Counts each kernel after CUPTI was attached again, while it stays attached, and with others. */
 static enum status check_flops(struct selftest *test, struct error *error)
 {
     struct items items;

@@ -6,7 +6,7 @@
 
 #include "worker/gpu/work.h"
 
-/* Captures what `enqueue` enqueues. The caller drops *graph. STATUS_UNSUPPORTED: capture fails. */
+/* Captures what `enqueue` enqueues. The caller drops *graph. STATUS_UNSUPPORTED: it fails. */
 enum status graph_capture(struct gpu *gpu, gpu_enqueue *enqueue, void *argument,
                           struct graph **graph, struct error *error);
 /* Captures iterations of the work, as graph_capture. */

@@ -349,7 +349,7 @@ static enum status warm_up(struct roofs *roofs, const struct winner *winner, int
     const bool rests = is_tensor(kind) || roof_kinds[kind].measure == ROOF_TIME;
     while (rests && !together && clock_epoch() + settling < roofs->rests_until)
         ;
-    /* A device that was busy until now has its clock. Tensor bursts all have the same warm-up. */
+    /* A device that was busy has its clock, but bursts of tensor units need the same warm-up. */
     const bool warm = clock_epoch() - roofs->busy_until < pause && !is_tensor(kind);
     const double end = together ? start - margin : clock_epoch() + (warm ? 0.0 : settling);
     TRY(warm_run(roofs, winner, each, error));

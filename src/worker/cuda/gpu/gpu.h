@@ -40,7 +40,7 @@ struct gpu {
 struct timer *timer_open(void);
 void timer_close(struct timer *timer); /* takes NULL */
 
-/* STATUS_UNSUPPORTED if `what` needs more than the GPU's compute capability; least: 89 is 8.9. */
+/* STATUS_UNSUPPORTED if the GPU's compute capability is below `least`, which `what` needs. */
 enum status capability_check(const struct gpu *gpu, int least, const char *what,
                              struct error *error);
 

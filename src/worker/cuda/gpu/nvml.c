@@ -137,7 +137,7 @@ static const char *const names[] = {FUNCTIONS(NAME)};
 enum { NAMES = sizeof names / sizeof *names };
 
 struct nvml {
-    FUNCTIONS(MEMBER) /* first, in the order of `names`; NULL: the driver lacks the function */
+    FUNCTIONS(MEMBER) /* first members, in the order of `names`; NULL: the driver lacks it */
     int (*numbers[NUMBERS])(nvml_device device, unsigned *value);
     void *library;
     nvml_device device;

@@ -9,8 +9,8 @@
  *
  * Set-up, in this order: attach (cuptiProfilerInitialize), enable, set the configuration, then
  * start, ranges and stop for each pass, then decode. CUPTI keeps the configuration of the first
- * start after enabling, and counts wrong with a later one. So a different collection enables the
- * profiler again.
+ * start after enabling, and counts wrong with a later configuration. So a different collection
+ * enables the profiler again.
  *
  * Failure: a refusal of CUPTI becomes an outcome with its cause and the way out (table `causes`);
  * values are NaN then, and CUPTI is detached. A failure of the work becomes the status. On a lost
@@ -82,7 +82,7 @@ struct counters {
     bool unloaded; /* atomic: a module was unloaded since watching began */
     /* members for counting pieces of work */
     unsigned tensors;   /* all tensor quantities requested since CUPTI was attached */
-    bool reattach;      /* for each collection: values were missing while CUPTI stayed attached */
+    bool reattach;      /* for each collection, because values were missing while CUPTI stayed */
     bool by_launch;     /* each launch is now a range */
     size_t launched;    /* kernels launched in this pass */
     CUptiResult ranged; /* first failure of a launch's range */
@@ -141,7 +141,7 @@ static const struct cause {
 enum { CAUSES = sizeof causes / sizeof *causes };
 
 /* Returns whether the call succeeded. Otherwise *refusal is COUNTED_REFUSED, with cause and way
- * out, or for a code that is not in `causes` with the names of call and code. */
+ * out. For codes without a row in `causes`, the reason is the names of call and code. */
 static bool is_well(CUptiResult code, const char *call, struct outcome *refusal)
 {
     const char *name = "unknown CUPTI error";

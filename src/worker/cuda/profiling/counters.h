@@ -31,8 +31,8 @@ enum counters_by {
 struct counters *counters_open(int device, CUcontext context, struct outcome *refusal);
 void counters_close(struct counters *counters); /* takes NULL */
 
-/* Counts pieces of work in one collection: each pass runs all works once. Counts every quantity of
- * the chip except activities; of tensor quantities only the set `tensors` (quantity_tensor).
+/* Counts pieces of work in one collection: each pass runs all works once. Counts all quantities of
+ * the chip except activities and tensor quantities outside of the set `tensors` (quantity_tensor).
  * `tensors` = QUANTITY_ACTIVITIES counts the activities instead.
  *
  * launches NULL: values[i] belongs to works[i]. Otherwise each launch of `run` has values of its

@@ -5,8 +5,8 @@
  * counting. They are detached before anything is timed: beside idle counters each kernel that
  * follows another begins later (docs/measurements.md, "Idle profiler in the process").
  *
- * The tracer stays attached between traces if known kernels take the same time beside it. The
- * profiler finds that out with its first trace.
+ * The tracer stays attached between traces if known kernels take the same time beside it, which the
+ * first trace shows.
  *
  * The profiler knows no workloads, records or devices. Not thread-safe; one for a process. */
 #pragma once

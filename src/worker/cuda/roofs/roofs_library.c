@@ -22,7 +22,7 @@ static const struct product_format int32 = {CUDA_R_8I, CUDA_R_32I, CUDA_R_32I, C
                                             0};
 
 /* D = A^T B, the only orientation that cuBLASLt offers for all types. Sums have 32 bits or more,
- * but those of fp8 the tensor units' own format. fp4 has a scale for each 16 neighbours along k. */
+ * or for fp8 the tensor units' own format. fp4 has a scale for each 16 neighbours along k. */
 static const struct library_format {
     enum roof_id roof;
     const struct product_format *types; /* NULL: the types that belong to the precision */
@@ -123,7 +123,8 @@ static enum status library_ready(struct roofs *roofs, struct error *error)
     return status;
 }
 
-/* Scales are e4m3 numbers without a sign, in tiles of 128 columns. All are 1, in any order. */
+/* Scales are e4m3 numbers without a sign, in tiles of 128 columns. All are 1, so their order does
+ * not matter. */
 static enum status scales_ready(const struct roofs *roofs, struct error *error)
 {
     const int one = 0x38, tile = 128, block = 16;

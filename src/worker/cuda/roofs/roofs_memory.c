@@ -189,7 +189,7 @@ const struct roof_family roofs_memory = {
 
 static const struct shape onchip_shapes[] = {{1, 1024}, {2, 1024}, {2, 512}, {4, 512},
                                              {4, 256},  {8, 256},  {1, 512}};
-/* Bytes of all blocks of a multiprocessor over L1, which includes shared memory. */
+/* Size of the data of a multiprocessor's blocks, as a part of L1 (with shared memory). */
 static const double parts_of_l1[] = {1.0 / 2, 1.0 / 4, 1.0 / 8};
 enum {
     ONCHIP_SHAPES = sizeof onchip_shapes / sizeof *onchip_shapes,

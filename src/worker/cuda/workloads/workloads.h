@@ -6,8 +6,8 @@
 #include "worker/gpu/tensor_work.h"
 
 /* ROW(workload, implementation, routine, takes): struct implementation. "auto" is the first row of
- * the workload that takes the configuration, which is a library's, except for attention in fp32 and
- * fp64: no library fuses it, so "auto" runs products of cuBLASLt and a plain softmax. */
+ * the workload that takes the configuration; libraries come first. No library fuses attention in
+ * fp32 and fp64, so there "auto" runs products of cuBLASLt and a plain softmax. */
 #define CUDA_WORKLOADS(ROW)                                                                        \
     ROW("attention", "cudnn", attention_cudnn, attention_cudnn_takes)                              \
     ROW("attention", "plain", attention_plain, NULL)                                               \
