@@ -55,7 +55,7 @@ def check_settings(roofsweep, page):
 
 
 def code(words):
-    """Returns a list with its words in backquotes; items that are no words stay."""
+    """Returns a list with its words in backquotes. Items that are no words stay."""
     return ", ".join(f"`{word}`" if re.fullmatch(r"[a-z0-9:-]+", word) else word for word in words.split(", "))
 
 

@@ -110,8 +110,8 @@ def conv2d_result(table):
 
 
 def above(ratios, limit=1.0, null=1.0):
-    """Returns for each ratio whether it exceeds the limit. None: it is as close to the limit as ratios of the null set,
-    measurements between which nothing changed, are to 1."""
+    """Returns for each ratio whether it exceeds the limit. None: it is as close to the limit as ratios of the null set
+    are to 1. The null set has ratios of values that should be equal."""
     over = np.atleast_1d(np.asarray(ratios, float)) / limit
     return [None if np.isnan(one) or 1 / null <= one <= null != 1 else bool(one > 1) for one in over]
 
@@ -121,14 +121,14 @@ def below(ratios, limit=1.0, null=1.0):
 
 
 def verdict(parts):
-    """Returns the verdict from the truth values of all parts; None: the part cannot be told."""
+    """Returns the verdict from the truth values of all parts. None: the part is unclear."""
     known = [part for part in parts if part is not None]
     if 2 * len(known) < max(len(parts), 1):
         return UNKNOWN
     return HOLDS if all(known) else PART if any(known) else NOT
 
 
-def told(test, file):
+def outcome(test, file):
     """Returns verdict and figures of a test; UNKNOWN if the file lacks rows or variables that the test needs."""
     try:
         parts, figures = test(file)
@@ -173,8 +173,8 @@ class Claims:
         self.tests = []
 
     def __call__(self, place, source, null, refuted, flip):
-        """A decorator: adds a test, with its place in the seed, the name of its file, its null set, the outcome that
-        refutes the claim, and a function that changes a Copy of the file so that the verdict is another."""
+        """A decorator: adds a test, with its section in the publication, the name of its file, its null set, the
+        outcome that refutes the claim, and a function that changes a Copy of the file so that the verdict changes."""
         return lambda test: self.tests.append((place, source, null, refuted, flip, test)) or test
 
 

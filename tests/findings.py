@@ -134,10 +134,10 @@ def data_movers(f):
     table = f.conv2d[f.conv2d["pass"].isin(BACKWARD) & (f.conv2d.precision == "fp16")]
     idle, time = (table.pivot_table(index=[*SHAPE[:4], "pass"], columns="layout", values=v) for v in MOVED)
     more = np.sign(idle.nchw - idle.nhwc)
-    told = above((time.nchw / time.nhwc) ** more, null=f.null["time"])
-    told = [part for part, far in zip(told, np.abs(idle.nchw - idle.nhwc) > 0.01) if far]
+    parts = above((time.nchw / time.nhwc) ** more, null=f.null["time"])
+    parts = [part for part, far in zip(parts, np.abs(idle.nchw - idle.nhwc) > 0.01) if far]
     shares = f"nchw {100 * idle.nchw.median():.0f} %, nhwc {100 * idle.nhwc.median():.0f} %"
-    return told, f"fp16: {share(told)} pairs of layouts; their part of the kernels' time: {shares}"
+    return parts, f"fp16: {share(parts)} pairs of layouts; their part of the kernels' time: {shares}"
 
 
 @finding("IV-A.2, backward", "paper", "none: names", "two numbers have the same kernels",
@@ -474,7 +474,7 @@ def page():
     files, sets = opened()
     lines = []
     for place, source, null, refuted, _, test in sorted(tests(), key=order):
-        word, text = evidence.told(test, files[source])
+        word, text = evidence.outcome(test, files[source])
         claim = " ".join(test.__doc__.split()).rstrip(".")
         where = f"{place}; {source}" + ("" if null.startswith("none") else f"; {null}")
         lines.append([where, claim, refuted, f"**{word}**: {text}"])
@@ -495,8 +495,8 @@ def flips():
     files, _ = opened()
     failed = 0
     for _, source, _, _, flip, test in tests():
-        before, _ = evidence.told(test, files[source])
-        after, text = evidence.told(test, flip(Copy(files[source])).opened())
+        before, _ = evidence.outcome(test, files[source])
+        after, text = evidence.outcome(test, flip(Copy(files[source])).opened())
         if before == after or "lacks what" in text:
             failed += 1
             print(f"{test.__name__}: {before}, and with the changed copy {after}: {text}")

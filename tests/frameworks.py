@@ -415,7 +415,7 @@ def framework_tuning(f):
     return parts, f"in {share(parts)} cases; us without to with: {'; '.join(texts)}"
 
 
-# ---- what must agree ----
+# ---- agreement ----
 
 
 def launches(f):
@@ -503,7 +503,7 @@ for 16).
 
 - An LSTM's time hardly grows in PyTorch and TensorFlow: calls of the framework take it, not arithmetic.
 - In JAX and TensorFlow the backward pass of an LSTM includes the forward pass.
-- On CPUs programs have no kernels, so the file does not tell the algorithms.
+- On CPUs programs have no kernels, so the file does not name the algorithms.
 """
 
 

@@ -94,7 +94,7 @@ def includes(path, folder):
 
 
 def arrows_read(root, faults):
-    """Returns the number of #includes from room to room; adds arrows that go up to the faults."""
+    """Returns the number of #includes from room to room; appends a fault for each arrow that goes up."""
     arrows = collections.Counter()
     for path in source_files(root):
         folder, name = folder_of(path, root), path.relative_to(root)
@@ -122,8 +122,9 @@ def headers_check(root, faults):
 
 
 def circles_check(root, faults):
-    """Removes nouns that include no noun of their folder, again and again, and then nouns that none includes. The nouns
-    that remain are in circles. A header without #pragma once is a template: a part of its includers, and no noun."""
+    """Removes nouns that include no noun of their folder, again and again, and then nouns that no noun includes. The
+    nouns that remain are in circles. A header without #pragma once is a template: a part of its includers, and no noun.
+    """
     included = collections.defaultdict(lambda: collections.defaultdict(set))
     for path in source_files(root):
         folder, text = folder_of(path, root), path.read_text()

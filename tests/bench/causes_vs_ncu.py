@@ -1,4 +1,5 @@
-"""Compares activities of kernels (counters = causes) with those of Nsight Compute, and the cost of both profilers.
+"""Compares activities of kernels (counters = causes) with those of Nsight Compute, and prints the cost of both
+profilers.
 
 Usage: causes_vs_ncu.py WORKER
 
@@ -28,7 +29,7 @@ import subprocess
 import sys
 import time
 
-from asked_worker import AskedWorker
+from worker import WorkerProcess
 
 ROWS = [
     "conv2d precision=fp32 layout=nchw",
@@ -164,7 +165,7 @@ def main():
     if not ncu:
         print("ncu is not installed: nothing to compare with")
         return 77
-    worker, judged, different = AskedWorker(sys.argv[1]), 0, 0
+    worker, judged, different = WorkerProcess(sys.argv[1]), 0, 0
     known = measured(worker, "auto", [{}] * len(ROWS))  # searches for algorithms, and warms up the process
     measured(worker, "off", known)
     measured(worker, "auto", known)

@@ -4,7 +4,7 @@ and their ratio. The exit status is 1 if a ratio exceeds --allowed. Needs a GPU 
 
 Usage: conv2d_vs_pytorch.py WORKER... [--shapes N] [--every N] [--cache hot] [--allowed 1.03]
 
-WORKER is the program roofsweep-worker-cuda. Several workers, such as before and after a change, are compared, and the
+WORKER is the program roofsweep-worker-cuda. Several workers can be compared, such as before and after a change. The
 last one is judged. Cases are all combinations of shape, pass, layout and precision; --every takes each Nth case. A
 ratio above 1 means that roofsweep is slower. A case beyond the limit is measured again, because a disturbance may have
 caused it.
@@ -12,7 +12,7 @@ caused it.
 PyTorch contains a cuDNN. The workers use this cuDNN, too, so that algorithms are compared and not versions; with
 --installed they use the installed one. Gaps between kernels are smaller in a graph than in a stream. So both programs
 are timed twice: in a stream (iterations queued after a delay), and in a CUDA graph of several iterations. roofsweep has
-a row for each, with `launch = stream` and `launch = graph`, and searches the algorithm for each."""
+a row for each, with `launch = stream` and `launch = graph`, and searches an algorithm for each."""
 
 import argparse
 import itertools
@@ -21,7 +21,8 @@ import statistics
 import sys
 
 import torch
-from asked_worker import AskedWorker
+
+from worker import WorkerProcess
 
 # batch, channels, height and width, filters, kernel, stride: the paper's default, then layers of ResNet-50.
 SHAPES = [
@@ -110,7 +111,7 @@ def cudnn_folder():
         return next(os.path.dirname(line.split()[-1]) for line in maps if "/libcudnn.so" in line)
 
 
-class Worker(AskedWorker):
+class Worker(WorkerProcess):
     def __init__(self, program, libraries):
         environment = dict(os.environ)
         if libraries:

@@ -12,8 +12,8 @@ reason. The exit status is 1 if more than 1 of 200 verdicts on healthy devices i
 if fewer than 99 of 100 slow roofs or 95 of 100 slow fifths are found. It is also 1 unless each file with a load has one
 failing device, with the load as first reason.
 
---curve: the copies of a file are scattered as processes and GPUs scatter. Each roof is multiplied by the ratio that a
-random roof of its kind had between two processes on one GPU, each configuration by a ratio between two GPUs."""
+--curve: the values of a file's copies scatter like those of processes and GPUs. Each roof is multiplied by the ratio
+that a random roof of its kind had between two processes on one GPU, each configuration by a ratio between two GPUs."""
 
 import argparse
 import random
@@ -93,8 +93,8 @@ class Tables:
         return copy
 
     def planted(self, plant, size, dice):
-        """Returns a copy with a planted fault, and the pattern of the expected first reason. size: factor of the slow
-        lines."""
+        """Returns a copy with a planted fault, and the pattern of the expected first reason. size: relative slowdown of
+        the slow lines."""
         keys, reason = plant(self.judged, self.rows, dice)
         rows = {key + SUSTAINS for key in keys}
         keys = {*keys, *(rows & set(self.times["key"]))}
@@ -179,7 +179,7 @@ def curve(count=13):
     for name, plant in PLANTS.items():
         shares = []
         for size in SIZES:
-            dice.seed(name)  # the copies and the chosen parts are those of the other sizes
+            dice.seed(name)  # equal copies and chosen parts for each size
             shares.append(caught(*copies(1), copies(count), plant, size, dice)[:2])
         lines.append(f"| {name} | " + " | ".join(f"{100 * found / most:.0f} %" for found, most in shares) + " |")
     return "\n".join(lines)
@@ -250,7 +250,7 @@ def main():
     parser.add_argument("files", metavar="FILE", nargs="*", type=Path, help="healthy runs of one manifest")
     parser.add_argument("--load", action="append", default=[], metavar="FILE", help="measured beside a load")
     parser.add_argument("--copies", type=int, default=200, metavar="N", help="slower devices of each kind")
-    parser.add_argument("--curve", action="store_true", help="of committed files, as in docs/measurements.md")
+    parser.add_argument("--curve", action="store_true", help="the curve of committed files, as in docs/measurements.md")
     parser.add_argument("--write", action="store_true", help="renew the table of docs/measurements.md")
     options = parser.parse_args()
     if options.curve:

@@ -5,7 +5,7 @@ sum differs by more than 10 %. Needs a GPU and PyTorch.
 
 Usage: layers_vs_pytorch.py WORKER
 
-WORKER is the program roofsweep-worker-cuda. It replays rows from graphs, too, and uses PyTorch's cuDNN. layers.py
+WORKER is the program roofsweep-worker-cuda. The worker replays rows from graphs, too, and uses PyTorch's cuDNN. layers.py
 prints operations of the network that are missing in the list. For each kind of layer the time of its rows stands beside
 the time of PyTorch's kernels in the network. In the gap no kernel runs."""
 
@@ -18,8 +18,9 @@ import tempfile
 from pathlib import Path
 
 import torch
-from asked_worker import AskedWorker
 from conv2d_vs_pytorch import cudnn_folder, in_graph, pytorch_time
+
+from worker import WorkerProcess
 
 LAYERS = Path(__file__).parents[2] / "sweeps/programs/layers.py"
 # PyTorch takes cuDNN's standard algorithm for an LSTM of several layers, and kernels of its own for norms.
@@ -115,7 +116,7 @@ def row_time(worker, row):
 def main(program):
     torch.backends.cudnn.benchmark = True
     libraries = cudnn_folder() + ":" + os.environ.get("LD_LIBRARY_PATH", "")
-    worker, beyond = AskedWorker(os.path.abspath(program), os.environ | {"LD_LIBRARY_PATH": libraries}), 0
+    worker, beyond = WorkerProcess(os.path.abspath(program), os.environ | {"LD_LIBRARY_PATH": libraries}), 0
     for network, shape in (Images, "64x3x224x224"), (Classifier, "64x64:tokens"), (Transformer, "16x512x1024"):
         with tempfile.NamedTemporaryFile("r+") as file:
             command = [sys.executable, LAYERS, f"{__file__}:{network.__name__}", shape, "-o", file.name]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Compares NCCL's operations timed by roofsweep and by calls of NCCL in graphs of PyTorch. With --slow makes nodes with
-a slow link instead.
+"""Compares NCCL's operations timed by roofsweep and by calls of NCCL in graphs of PyTorch. With --slow, makes a node
+with a slow link, which `compare` must find.
 
 Usage: links.py BIN [GPUS [RUNS]]
        links.py --slow BIN [NODES [RATE]]
@@ -47,7 +47,7 @@ def measured(folder, ranks, binaries):
 
 
 def by_torch(links, gpus):
-    """Returns {link: s} by run_rank(). links: {link: expected time (s)}"""
+    """Returns {link: time in s}, measured by run_rank(). links: {link: expected time in s}."""
     with tempfile.TemporaryDirectory() as work:
         asked = json.dumps([[*link[:2], seconds] for link, seconds in links.items()])
         command = [sys.executable, __file__, "--rank", asked, f"{work}/id", str(gpus)]
@@ -121,7 +121,7 @@ def run_rank(links, path, ranks, rank):
 
 
 AGENT = """#!/bin/sh
-# In the place of ssh: HOST COMMAND...
+# Called like ssh: HOST COMMAND...
 node=$((${1##*.} - 1))
 shift
 exec ip netns exec roofsweep$node unshare --uts sh -c "hostname n$node; $*"

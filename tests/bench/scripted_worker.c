@@ -16,6 +16,8 @@
 #include "base/clock.h"
 #include "worker/device_ops.h"
 
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 enum { DEVICES = 1024 };
 
 /* s, longest pause of each step */
@@ -58,7 +60,6 @@ static void pause_up_to(double seconds)
 
 static enum status scripted_list(int *count, int addresses[VISIBLE_MAX], struct error *error)
 {
-    (void)addresses, (void)error;
     *count = DEVICES;
     return STATUS_OK;
 }
@@ -95,8 +96,6 @@ static enum status scripted_open(int index, struct device_state **state, struct 
 static enum status scripted_try_counters(struct device_state *state, struct device *device,
                                          struct error *error)
 {
-    (void)state;
-    (void)error;
     outcome_set(&device->counters, COUNTED_YES, NULL);
     return STATUS_OK;
 }
@@ -105,9 +104,6 @@ static enum status scripted_tune_roofs(struct device_state *state,
                                        const struct roof_request *request, bool prove,
                                        bool found[ROOF_KINDS], struct error *error)
 {
-    (void)state;
-    (void)prove;
-    (void)error;
     pause_up_to(tune_time);
     for (int kind = 0; kind < ROOF_KINDS; ++kind)
         found[kind] = roof_requested(request, kind);
@@ -118,8 +114,6 @@ static enum status scripted_measure_roof(struct device_state *state, int kind,
                                          const struct roof_order *order, struct roof *roof,
                                          struct error *error)
 {
-    (void)state;
-    (void)error;
     double seconds[] = {0.9e-3, 1e-3, 1.1e-3};
     double work = roof_kinds[kind].measure == ROOF_TIME ? 100 : 1e9;
     if (order->start > 0)
@@ -133,14 +127,12 @@ static enum status scripted_measure_roof(struct device_state *state, int kind,
 
 static void scripted_release_roofs(struct device_state *state)
 {
-    (void)state;
 }
 
 static enum status scripted_prepare(struct device_state *state, const struct config *config,
                                     uint64_t seed, struct work **work, struct record *record,
                                     struct error *error)
 {
-    (void)seed;
     struct work *prepared = malloc(sizeof *prepared);
     if (!prepared)
         return error_set(error, STATUS_FAILED, "no memory for the configuration");
@@ -157,10 +149,6 @@ static enum status scripted_time(struct device_state *state, struct work *work, 
                                  int samples, double *seconds, struct record *record,
                                  struct error *error)
 {
-    (void)state;
-    (void)work;
-    (void)cold;
-    (void)error;
     if (record)
         record->sample_iterations = 1;
     for (int i = 0; i < samples; ++i) {
@@ -174,10 +162,6 @@ static enum status scripted_time(struct device_state *state, struct work *work, 
 static enum status scripted_trace(struct device_state *state, struct work *work, bool cold,
                                   struct record *record, struct error *error)
 {
-    (void)state;
-    (void)work;
-    (void)cold;
-    (void)error;
     record->launches = 1;
     record->busy_time = iteration_time * fmax(pace(), fastest);
     return STATUS_OK;
@@ -186,14 +170,12 @@ static enum status scripted_trace(struct device_state *state, struct work *work,
 static bool scripted_has_room(struct device_state *state, const struct config *config)
 {
     const char *room = getenv("ROOFSWEEP_SIMULATED_ROOM");
-    (void)config;
     return !room || state->works < strtol(room, NULL, 10);
 }
 
 static enum status scripted_count(struct device_state *state, const struct countable *rows,
                                   size_t count, struct error *error)
 {
-    (void)error;
     flock(state->program, LOCK_EX);
     pause_for(collection_time);
     for (size_t i = 0; i < count; ++i) {
@@ -211,9 +193,6 @@ static enum status scripted_count(struct device_state *state, const struct count
 static enum status scripted_run(struct device_state *state, struct work *work, int64_t samples,
                                 struct error *error)
 {
-    (void)state;
-    (void)work;
-    (void)samples;
     return error_set(error, STATUS_FAILED, "a scripted device has no results: verify = no");
 }
 
@@ -221,9 +200,6 @@ static enum status scripted_read(struct device_state *state, struct work *work, 
                                  const int64_t *offsets, int64_t count, double *values,
                                  struct error *error)
 {
-    (void)tensor;
-    (void)offsets;
-    (void)values;
     return scripted_run(state, work, count, error);
 }
 
@@ -236,7 +212,6 @@ static void scripted_release(struct device_state *state, struct work *work)
 static enum status scripted_program(struct device_state *state, struct program_device *given,
                                     struct error *error)
 {
-    (void)state, (void)error;
     outcome_set(&given->counters, COUNTED_REFUSED, "there is no device");
     return STATUS_OK;
 }

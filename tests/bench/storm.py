@@ -55,9 +55,9 @@ END_BOUND = 10  # s until the last process of a job must be gone, on an idle mac
 CONFIGURATIONS = {"split": 36, "replicate": 20}
 PAUSE = {"cpu": 0.25, "cuda": 0.8}  # s, mean time between two kills in a sweep of programs
 
-# `verify` is "no" for scripted devices, which have no results. `part` is the divisor of the number of configurations: 1
-# or more for a GPU, which counts slowly. `memory` is a cache for CPUs, because the roof of main memory takes seconds in
-# each run.
+# `verify` is "no" for scripted devices, which have no results. `part` divides the number of configurations; it exceeds
+# 1 for a GPU, which counts slowly. `memory` is a cache for CPUs, because the roof of main memory takes seconds in each
+# run.
 WORKERS = {
     "scripted": {"device": "cuda", "iterations": 3, "verify": "no", "counters": "auto", "part": 1, "memory": "dram"},
     "cpu": {"device": "cpu", "iterations": 2000, "verify": "yes", "counters": "off", "part": 1, "memory": "l2"},
@@ -116,7 +116,7 @@ class Fault(Exception):
 
 
 def processes(folder, mark=None):
-    """Returns (pid, role, rank) for each process whose working folder is `folder`. mark: only processes of this run."""
+    """Returns (pid, role) for each process whose working folder is `folder`. mark: only processes of this run."""
     found = []
     for entry in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
@@ -213,7 +213,7 @@ class Run:
         self.before = dict(storm.journal.look())
         self.rows = storm.journal.look()["record"]
         self.start = self.next_look = time.monotonic()
-        self.killed = self.alone = None  # times of the last kill, and since when only the launcher is left
+        self.killed = self.alone = None  # times: of the last kill, and when all but the launcher had ended
         with open(self.output, "wb") as stream:
             self.process = subprocess.Popen(
                 command,
@@ -365,7 +365,7 @@ class Storm:
     def blow(self, plan):
         """Starts one run and disturbs it as `plan` says. A job that survives the death of a worker is disturbed
         again."""
-        if plan[0][0] == "folder":  # the phase is recognised by records, so those of an earlier run must go
+        if plan[0][0] == "folder":  # records show the phase, so earlier runs must have ended
             self.check_ends()
         run, hits = Run(self), []
         while plan:
@@ -652,7 +652,7 @@ def main():
     parser.add_argument("--publishing", type=int, default=0, help="kills of --gather, before the storms")
     parser.add_argument("--programs", type=int, default=0, help="rows of programs, on cpu or cuda workers")
     parser.add_argument("--signals", type=int, default=0, help="signals to all processes of a job, with --programs")
-    parser.add_argument("--limit", type=float, default=3600, help="s: no storm begins later; a sweep of programs ends")
+    parser.add_argument("--limit", type=float, default=3600, help="s; no storm begins later, a sweep of programs ends")
     parser.add_argument("--worker", choices=list(WORKERS), default="scripted")
     parser.add_argument("--ranks", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=2, help="storms at the same time")

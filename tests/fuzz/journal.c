@@ -1,5 +1,5 @@
 /* Reads any bytes as a journal, first unchanged, then with a correct checksum in front of each
- * line. Results and table are made from readable records. */
+ * line. Readable records must give results and a table. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

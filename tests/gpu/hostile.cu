@@ -12,12 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum {
-    BLOCKS = 64,
-    THREADS = 128,
-    STEPS = 1000,
-    LAUNCHES = 8
-}; /* 2 * 64 * 128 * 1000 FLOPs a kernel */
+/* A kernel does 2 * 64 * 128 * 1000 FLOPs. */
+enum { BLOCKS = 64, THREADS = 128, STEPS = 1000, LAUNCHES = 8 };
 
 __device__ static void compute(float *x, float a)
 {
@@ -104,9 +100,8 @@ static void graph_regions(float *x, int regions)
     }
 }
 
-enum {
-    REGIONS = 17
-}; /* enough regions for the trace and all passes in one run, also with activities */
+/* Enough regions for the trace and all passes in one run, also with activities. */
+enum { REGIONS = 17 };
 
 /* Each region has a copy and a fill. */
 static void regions(float *x)

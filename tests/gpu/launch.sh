@@ -1,6 +1,6 @@
 #!/bin/sh
-# Rows that are replayed from a CUDA graph (`launch = graph`) have right results, the same kernels and counts as rows
-# with `launch = stream`, and no longer times.
+# Rows that are replayed from a CUDA graph (`launch = graph`) have right results, and the same kernels and counts as
+# rows with `launch = stream`. They take no longer.
 . "$(dirname "$0")/lib.sh"
 
 cat >launch.ini <<INI
@@ -42,7 +42,7 @@ for i in numpy.flatnonzero(graph & (status == 0)):
     j = stream[text[i]]
     assert data.verify_error[i] >= 0, text[i]
     assert data.time_median[i] < 1.1 * data.time_median[j], text[i]
-    same = all(data[name][i] == data[name][j] for name in ("algorithm", "algorithm_id"))  # of a step: no id
+    same = all(data[name][i] == data[name][j] for name in ("algorithm", "algorithm_id"))  # steps have no id
     if data.counters[i] == "counted" and same:
         assert data.launches[i] == data.launches[j], text[i]
         # The maximum of relu is not counted as a FLOP.

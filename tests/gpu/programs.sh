@@ -102,11 +102,11 @@ for row in exact:
     expect(mode, row.time_part.sel(part="inside_kernels") == 0, "kernels without activities")
     expect(mode, row.limit.item() and row.limiter != unknown, "unknown limit")
 if "regions" in several.config:
-    row = several.sel(config="regions")  # of the eight iterations that a region holds
+    row = several.sel(config="regions")  # a region holds eight iterations
     moved = [float(row[name]) if name in row else None for name in ("memcpy_bytes", "memset_bytes")]
     expect("regions", moved == 2 * [64 * 128 * 4 / 8], f"copies and fills of {moved} bytes")
 if "unsteady" in replayed.config:
-    row = replayed.sel(config="unsteady")  # one of 1 to 5 launches in eight iterations
+    row = replayed.sel(config="unsteady")  # 1 to 5 launches in eight iterations
     expect("replayed unsteady", row.flops_counted * 8 % flops == 0, f"{row.flops_counted.item()}, {row.counters.item()}")
 if "uneven" in hostile.config:  # regions that differ are counted in runs of their own
     row = hostile.sel(config="uneven")

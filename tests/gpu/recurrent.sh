@@ -83,7 +83,7 @@ assert all("cell=relu" in t and "backward" in t for t in text[deep]), text[deep]
 stream = {t: i for i, t in enumerate(text) if "launch=graph" not in t}
 for i in numpy.flatnonzero(status == "0"):
     assert data.verify_error[i] >= 0, text[i]
-    one = "layers=1" in text[i] and "directions=1" in text[i]  # samples share the forward pass of a backward one
+    one = "layers=1" in text[i] and "directions=1" in text[i]  # otherwise samples of a backward row share one forward pass
     assert str(data.output_hash[i].values) != "varies" or not one, text[i]
     name, identity = str(data.algorithm[i].values), str(data.algorithm_id[i].values)
     assert len(identity) == 16 and ": " in name, (text[i], name, identity)

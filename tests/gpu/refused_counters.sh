@@ -46,7 +46,7 @@ assert "flops_counted" not in data and (data.flops_model > 0).all()
     says "$2"
     [ ! -e require.nc.journal ] || fail "a refused sweep leaves a journal"
 }
-# refused's arguments are values of CUptiResult
+# the first argument of `refused` is a value of CUptiResult
 refused 35 "this user may not read hardware counters"
 refused 26 "another process holds this GPU's counters"
 refused 39 "another profiler is attached to this process"

@@ -32,4 +32,4 @@ for row in conv2d + others:
         same = row["heuristic_algorithm"] == row["algorithm"]
         assert same or row["heuristic_time"] > (1 + row["search_noise"]) * row["search_time"], text
 assert all("heuristic_time" in row for row in conv2d)
-' || fail "what the rows say"
+' || fail "values of the rows"

@@ -64,7 +64,7 @@ read = part - written
 assert not mine.any() or (hot.any() and cold.any())
 assert (read[hot] < 0.05).all(), read[hot]
 assert (read[cold] > 0.1).all(), read[cold]
-nobody = 262144 / data.footprint.values  # bytes that the device itself may write, over the footprint
+nobody = 262144 / data.footprint.values  # bytes that the device itself may write, relative to the footprint
 assert (written < 0.05 + nobody)[mine].all(), written[mine]
 lone = numpy.bincount(data.kernel_config.values, minlength=data.sizes["config"]) == 1
 by_kernel = numpy.bincount(data.kernel_config.values, data.kernel_bytes_counted.values[:, dram], data.sizes["config"])

@@ -260,7 +260,7 @@ int main(void)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i)
         row_fails(&rows[i]);
     const struct roof_request requests[] = {{.transfer = true}, {.launch = true}};
-    /* Memory of a second GPU disappears with its context, uncounted. */
+    /* Memory of a second GPU disappears with its context, and `held` does not see it. */
     for (size_t i = count > 1; i < sizeof requests / sizeof *requests; ++i)
         roofs_fail(&requests[i]);
     gpu_close(&gpu);

@@ -202,8 +202,8 @@ static void check_block(void)
     cudaFreeHost(memory);
 }
 
-/* The chain visits all lines: its period divides their number, a power of two, but not half of
- * it. */
+/* The chain visits all lines: its period divides their number, a power of two, and does not divide
+ * half of it. */
 static void check_chase(void)
 {
     enum { LINES = 1024, LINE = CHASE_LANES * sizeof(uint64_t) };

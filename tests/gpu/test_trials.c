@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../unit/in_turn.h"
 #include "base/clock.h"
 #include "model/reference.h"
 #include "worker/cuda/gpu/gpu.h"
@@ -105,12 +106,6 @@ static void guards_check(const char *text)
     }
 }
 
-static void in_turn(int64_t count, reference_task *task, void *context)
-{
-    for (int64_t i = 0; i < count; ++i)
-        task(context, i);
-}
-
 static enum status computed_read(void *context, enum tensor tensor, const int64_t *offsets,
                                  int64_t count, double *values, struct error *error)
 {
@@ -152,7 +147,8 @@ static void reference_trial(const char *text)
         fail(text, error.text);
     if (config_check(&config, &error))
         return;
-    struct reference_request request = {&config, SEED, 1e7, 64, 1000, in_turn, NULL, NULL, NULL};
+    struct reference_request request = {&config,      SEED, 1e7,  64,  1000,
+                                        loop_in_turn, NULL, NULL, NULL};
     struct expectation host = {.count = 0}, device = {.count = 0};
     enum status status = config.workload->reference(&request, &host, &error);
     request.compute = lstm_results;
@@ -171,8 +167,8 @@ static void reference_trial(const char *text)
 
 static void results_check(const char *text, const struct config *config, struct work *work)
 {
-    const struct reference_request request = {config,  SEED,          2e7,  64,  INT64_MAX,
-                                              in_turn, computed_read, work, NULL};
+    const struct reference_request request = {config,       SEED,          2e7,  64,  INT64_MAX,
+                                              loop_in_turn, computed_read, work, NULL};
     struct expectation expectation = {.count = 0};
     struct error error;
     if (config->workload->reference(&request, &expectation, &error))
@@ -314,8 +310,8 @@ static const struct family {
            LIST("bias=no", "bias=yes activation=relu fusion=fused", "activation=sigmoid",
                 "bias=yes activation=tanh fusion=separate"),
            LOW),
-    /* Eight samples and units, 16 summands, eight or four steps together, 64 units in a block; more
-     * units in two blocks, then four. */
+    /* Shapes around the kernel's blocks: eight samples and units, 16 summands, four or eight steps.
+     * A block has 64 units; more units need two or four blocks. */
     FAMILY("lstm", "lstm", &lstm_persistent, 80,
            LIST("batch=16", "batch=1 sequence=1 features=4 hidden=4",
                 "batch=9 sequence=7 features=12 hidden=8",
@@ -331,8 +327,8 @@ static const struct family {
                 "batch=16 hidden=128 layers=2", "batch=9 sequence=6 features=12 hidden=132",
                 "batch=4 sequence=13 hidden=196", "batch=24 sequence=9 features=64 hidden=256"),
            LOW),
-    /* Without a routine: the reference. Sums shorter and longer than a block; one sample of many.
-     */
+    /* The reference itself, with sums shorter and longer than a block. The last shape compares one
+     * sample of many. */
     FAMILY("lstm", "lstm", NULL, 0,
            LIST("batch=3 sequence=1 features=1 hidden=1", "batch=5 sequence=7 features=6 hidden=33",
                 "batch=2 sequence=3 features=70 hidden=40 layers=3 directions=2",

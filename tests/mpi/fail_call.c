@@ -81,7 +81,7 @@ static bool call_fails(const char *kind, void *caller)
     return fails;
 }
 
-/* Streams in memory make no system call: NULL. */
+/* NULL for streams in memory, which make no system call. */
 static const char *of_file(FILE *stream, const char *kind)
 {
     return stream && fileno(stream) >= 0 ? kind : NULL;

@@ -48,7 +48,8 @@ filters = 8:32:+8
 
 
 def rows_of(folder):
-    """Returns the number of distinct measured rows in the file. A lock is needed, because HDF5 is not thread-safe."""
+    """Returns the number of distinct measured rows in the file. Only one thread may call it, because HDF5 is not
+    thread-safe."""
     try:
         with netCDF4.Dataset(folder / "x.nc") as data:
             return len(set(data["config_hash"][:][data["status"][:] == 0]))

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A few storms of signals over whole sweeps, with scripted workers and with CPU workers. tests/bench/storm.py by hand runs
-# hundreds.
+# A few storms of signals over whole sweeps, with scripted workers and with CPU workers. By hand, tests/bench/storm.py
+# runs hundreds.
 . "$(dirname "$0")/lib.sh"
 storm() {
     "$ROOFSWEEP_PYTHON" "$root/tests/bench/storm.py" --build "$ROOFSWEEP_BUILD" "$@"

@@ -44,7 +44,7 @@ for owner in none /0; do
     complete sweep.nc 4
     ncdump sweep.nc >resumed
     expect 0 "$ROOFSWEEP_BIN/roofsweep" --gather sweep.nc.journal --overwrite
-    ncdump sweep.nc | diff resumed - || fail "gathered again it is another file"
+    ncdump sweep.nc | diff resumed - || fail "--gather writes another file"
 done
 post() {
     "$ROOFSWEEP_PYTHON" "$root/postproc/roofsweep-post" "$@"

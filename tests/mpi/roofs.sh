@@ -33,7 +33,7 @@ for device in 0, 1:
         values = [row.device_roof_bandwidth, row.device_roof_performance, row.device_roof_time]
         assert numpy.isfinite(values).sum() == 1 and numpy.nanmax(values) > 0, row
         assert row.device_roof_spread >= 0
-        # the mean is a fraction of the best sample; that of times is relative to the median, and may exceed 1
+        # means are relative to the best sample, but means of times to the median, so that they may exceed 1
         assert 0 < row.device_roof_mean and (row.device_roof_mean <= 1 or row.device_roof_time > 0)
         assert row.device_roof_setting
         assert row.device_roof_verdict == 0 # no counters, no theory
@@ -153,9 +153,9 @@ expect 0 run 2 settle.ini
 python '
 import json
 for rank in 0, 1:
-    asked = [json.loads(line) for line in open(f"{rank}.requests")]
-    roofs = [request for request in asked if request["op"] == "roof"]
-    assert len(roofs) >= 10, asked
+    requests = [json.loads(line) for line in open(f"{rank}.requests")]
+    roofs = [request for request in requests if request["op"] == "roof"]
+    assert len(roofs) >= 10, requests
     names = [(request["name"], request["condition"]) for request in roofs]
     times = [names.count((name, condition)) for name in ("l1 read", "l1 write") for condition in ("alone", "together")]
     assert times == [2, 1, 1, 1], names
@@ -167,8 +167,8 @@ for rank in 0, 1:
         if request not in settled:
             assert (request["start"] > 0) == together and request["sustained"] == (together and not compute), request
     assert settled[0]["condition"] == "together" and settled[0]["sustained"], settled
-    at = asked.index(roofs[-1]) # the request that follows the last roof
-    assert [request["op"] for request in asked[at + 1:at + 3]] == ["devices", "release"], asked[at:]
+    at = requests.index(roofs[-1]) # the request that follows the last roof
+    assert [request["op"] for request in requests[at + 1:at + 3]] == ["devices", "release"], requests[at:]
 '
 worker 'exec "$REAL"'
 rm -f bin/roofsweep-worker-cuda

@@ -1,6 +1,7 @@
 #!/bin/sh
-# After SIGTERM finished rows are published, the exit status is 5, and --resume measures the others. If all processes of
-# a job receive the signal, a program that it ends has no row, even if the program receives the signal before its rank.
+# After SIGTERM finished rows are published, the exit status is 5, and --resume measures the remaining rows. If all
+# processes of a job receive the signal, a program that it ends has no row, even if the program receives the signal
+# before its rank.
 . "$(dirname "$0")/lib.sh"
 batch=1 write_sweep sweep.ini "retries = 0"
 sed -i 's/^iterations = .*/iterations = 6000/' sweep.ini

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Rows that cannot end before the time limit do not begin. The file is written in time, the log has the number of
-# remaining rows, the exit status is 5, and --resume measures them.
+# remaining rows, and the exit status is 5. --resume measures the remaining rows.
 . "$(dirname "$0")/lib.sh"
 memory=l1 batch=1 height="8, 16" write_sweep sweep.ini
 sed -i 's/^iterations = .*/iterations = 700000/' sweep.ini # 40 rows of about a second on one core

@@ -51,7 +51,7 @@ traced() {
     shift
     expect 0 strace -f -y -o "$trace" -e trace=file "$roofsweep" "$@"
     grep -vE '"([^"]*/)?(ompi|open_mpi|pmix|openmpi-sessions|vader|sm_segment|prte|prrte)[-._a-z0-9]*|dstore_sm|/dev/shm/(vader|sm_|osc)' "$trace" >"$trace.own"
-    "$ROOFSWEEP_PYTHON" check.py "$trace.own" "$work" || fail "files that nobody asked for, see above"
+    "$ROOFSWEEP_PYTHON" check.py "$trace.own" "$work" || fail "files that roofsweep must not open, see above"
 }
 traced sweep -o results/x.nc sweep.ini
 traced resume --resume -o results/x.nc sweep.ini

@@ -21,8 +21,8 @@ def roof_kind(file, name):
 
 
 def bytes_evidence(file, row, level):
-    """Returns whether counters saw the roof's bytes at its level, and only few at farther levels. A roof of shared
-    memory may move hardly any bytes at these levels."""
+    """Returns 1 if counters saw the roof's bytes at its level, and few at farther levels; -1 if they contradict this; 0
+    if they are missing. A roof of shared memory moves hardly any bytes at these levels."""
     ratios = [float(value) for value in file.values["device_roof_bytes_ratio"][row]]
     farther = [value for value in (ratios if level is None else ratios[:level]) if not math.isnan(value)]
     own = NAN if level is None else ratios[level]
@@ -168,7 +168,8 @@ def devices(file):
 
 
 def node_sum(file, own, fits):
-    """Returns the sum over devices of the best roof whose kind fits, measured together; of one device alone."""
+    """Returns the sum over devices of the best roof whose kind fits. The roofs are those
+    measured together, or alone if there is one device."""
     condition = "together" if len(own) > 1 else "alone"
     return sum(
         largest(

@@ -19,7 +19,7 @@ expect 2 script check torn.nc --targets "$root/sweeps/targets.ini"
 says "torn.nc: damaged: values and shares of theory contradict each other: l1 read"
 expect 1 script check sick.nc --targets "$root/sweeps/targets.ini" --quiet --json found.json
 row "^FAIL #3 vm GPU-877b68f2" "dram triad: 4.28 TB/s MISSED"
-[ "$(grep -c '^PASS' output)" = 3 ] || { cat output; fail "another one fails, too"; }
+[ "$(grep -c '^PASS' output)" = 3 ] || { cat output; fail "another device fails"; }
 python '
 import json
 [check] = [check for check in json.load(open("found.json"))["devices"][3]["checks"] if check["verdict"] == "fail"]
@@ -40,7 +40,7 @@ expect 0 script check "$root/tests/data/node_4xh200.nc" --targets fleet.ini --qu
 sed '/ | /,$d' fleet.ini >fleet_roofs.ini
 expect 1 script check sick.nc --targets fleet_roofs.ini --quiet
 row "^FAIL #3 vm GPU-877b68f2" "dram triad: 4.408 TB/s +- 4.0 % MISSED"
-[ "$(grep -c '^PASS' output)" = 3 ] || { cat output; fail "another one fails, too"; }
+[ "$(grep -c '^PASS' output)" = 3 ] || { cat output; fail "another device fails"; }
 
 # Names of models that must be changed to be the name of a section. `check` reads each target that `baseline` wrote: a
 # slower row fails.

@@ -98,7 +98,7 @@ def check_planes(data):
     assert "limits a row: dram, l2" in plain_caption(axes), plain_caption(axes)
     found = figures.scene(data, where[1:], labels=["conv2d-filters", "lstm-batch"], level="row").series
     assert max(one.rows["level"].nunique() for one in found) > 1
-    # With `--level row` each row is drawn at its own memory level.
+    # With `--level all` each row is drawn at all memory levels, and a line joins its points.
     axes = draw(data, "classic", where, labels=["conv2d-filters"], level="all")
     joined = np.hstack([line.get_ydata() for line in axes.get_lines() if line.get_gid() == "row"])
     drawn = [set(part[np.isfinite(part)]) for part in np.split(joined, np.flatnonzero(np.isnan(joined)))[:-1]]
@@ -129,8 +129,8 @@ def check_devices(files, before):
     assert (
         scene.sources[0].startswith("NVIDIA") and {style.lighter(one, 1) for one in colours[0]} >= colours[1] != set()
     )
-    told = {text.get_text() for text in axes.figure.legends[0].get_texts()}
-    assert {series.what for series in found} | {*scene.sources} <= told, told
+    shown = {text.get_text() for text in axes.figure.legends[0].get_texts()}
+    assert {series.what for series in found} | {*scene.sources} <= shown, shown
     # Rows of a CPU have no counted bytes of DRAM, so the caption must not claim that all rows have them.
     levels = {series.rows["level"].iloc[0] for series in found}
     assert levels == {"dram", "l3"} and "rows that lack them have those at l3" in plain_caption(axes)
@@ -352,8 +352,8 @@ def check_nodes(four):
     assert np.allclose(matrix[row], 100 * (own / np.median(own) - 1))
     refusal(four.isel(config=slice(0), kernel=slice(0)), "strip")
     # The number in a cell has a sign, because black-and-white print loses the colour.
-    told = {(round(text.get_position()[1]), round(text.get_position()[0])): text.get_text() for text in axes.texts}
-    assert told == {(row, column): f"{matrix[row, column]:+.0f}" for row, column in np.argwhere(np.abs(matrix) >= 2)}
+    shown = {(round(text.get_position()[1]), round(text.get_position()[0])): text.get_text() for text in axes.texts}
+    assert shown == {(row, column): f"{matrix[row, column]:+.0f}" for row, column in np.argwhere(np.abs(matrix) >= 2)}
     names = [label.get_text() for label in axes.get_xticklabels()]
     assert names == [f"#{number} {four.device_hostname.values[number]}" for number in range(4)], names
 
@@ -421,7 +421,7 @@ def check_replicate(data):
     assert drawn.shape == wanted.shape and wanted.shape >= (40, 4), (drawn.shape, wanted.shape)
     assert np.allclose(drawn, wanted[np.argsort(wanted.min(axis=1), kind="stable")]), drawn
     assert len({line.get_marker() for line in axes.get_lines()}) == 4
-    # A figure as wide as a column shows numbers, and prints the names; one as wide as a page shows names. If the
+    # A figure as wide as a column shows numbers, and prints the names. A figure as wide as a page shows names. If the
     # caption is not drawn, it is printed.
     assert [note.split(": ")[0] for note in axes.figure.notes] == [str(number) for number in range(1, len(speed) + 1)]
     named = draw(data, "strip", width="page", caption=False, sheet="ggplot")

@@ -6,9 +6,9 @@
 four=$root/tests/data/node_4xh200.nc
 paper=$root/tests/data/paper_h100.nc
 
-# Statistics: a device is slow if it is slower than the other of two, or far outside the scatter of many. The limit
-# depends on the spread of the reference, never on the samples of the judged device, and is at most 10 %. If the spread
-# is larger, the verdict is unsure instead of slow. A faster device passes.
+# Statistics: of two devices the slower one is slow; of many, a device far outside their scatter. The limit depends on
+# the spread of the reference, never on the samples of the judged device, and is at most 10 %. If the spread is larger,
+# the verdict is unsure instead of slow. A faster device passes.
 python '
 import numpy as np, pandas
 from roofsweep_post.deviations import judged
@@ -79,9 +79,9 @@ top = xml.parse("found.xml").getroot()
 assert [suite.get("failures") for suite in top] == ["0", "1", "1", "1"]
 assert [int(suite.get("tests")) == len(suite) == len(line["checks"]) for suite, line in zip(top, found["devices"])]
 [case] = [case for case in top[3] if case.find("failure") is not None]
-told = dict(line.split(": ", 1) for line in case.find("system-out").text.splitlines())
-assert case.get("name") == check["name"] and told == {name: str(check[name]) for name in told}, told
-assert list(told) == ["value", "reference", "limit", "unit"]
+shown = dict(line.split(": ", 1) for line in case.find("system-out").text.splitlines())
+assert case.get("name") == check["name"] and shown == {name: str(check[name]) for name in shown}, shown
+assert list(shown) == ["value", "reference", "limit", "unit"]
 assert {part.tag for part in top.iter()} == {"testsuites", "testsuite", "testcase", "failure", "system-out"}  # of the schema
 ' || fail "JSON or JUnit"
 refused "cannot write nowhere/found.json: No such" compare node.nc --json nowhere/found.json
@@ -97,7 +97,7 @@ kept node.nc "cannot write linked: it is an input file" compare node.nc --json l
 refused "cannot write new: another option names it, too; --junit must" compare node.nc --json new --junit new
 [ ! -e new ] || fail "it is refused too late"
 expect 1 script compare node.nc --json /dev/null --junit /dev/null
-# Commands of Slurm that drain nodes; a host name that is no name of a node is refused. Values for Prometheus.
+# `--drain` prints commands that drain nodes, and refuses host names that name no node. `--prometheus` writes values.
 doctored node.nc fleet.nc '
 data["device_hostname"][:] = numpy.array(["gpu002", "gpu003.site", "gpu004", "x'"'"'$(touch run)"], object)
 data["device_driver_version"][2] = "999.1"
@@ -124,7 +124,7 @@ from roofsweep_post.verdicts import node_of
 assert [node_of(name) for name in ("gpu003", "gpu003.site", "node-1_a")] == ["gpu003", "gpu003", "node-1_a"]
 for name in ("", "ALL", "all", "gpu[001-999]", "n1,n2", "10.0.0.5", "fe80::1", "-n", "a b", "ALL.site", "all.example.org", "10.0.0", "127"):
     assert node_of(name) is None, name
-' || fail "a name that is not one node's"
+' || fail "node_of accepts another text"
 [ ! -e run ] || fail "a host's name was run"
 python '
 import json, re
@@ -140,14 +140,15 @@ assert len(series) == len(set(series)), "a series stands twice"
 wanted = [check["value"] for check in checks if check["value"] is not None]
 assert len(found) == len(wanted) and all(abs(one - other) <= 1e-5 * abs(other) for one, other in zip(found, wanted))
 ' || fail "Prometheus"
-# A device with worse health fails. Other properties, and drift from most devices of the model, are only printed.
+# A device with worse health fails. Other changes, and properties unlike those of most devices of the model, are only
+# printed.
 expect 1 script compare fleet.nc
 row "^PASS 1#0 gpu002" "xids_of_programs 0, now 2, xid_last 31$"
 row "^FAIL 1#1 gpu003" "ecc_uncorrected_ever 0, now 2" "xids 0, now 1"
 row "^FAIL 1#2 gpu004" "l2 read" "pcie_replays 1, now 5, driver 999.1, of most 580.0$"
 row "^FAIL 1#3 x" "pcie_width 16, now 8"
 row "^  Sample GPU: driver 999.1, of most 580.0: 1#2 gpu004$"
-# Devices of different models cannot be compared: one line of error.
+# With --across-models devices of different models are compared.
 expect 1 script compare golden.nc --across-models --quiet
 row "^PASS 1#0 node1" "(4 checks)$"
 row "^FAIL 1#1 node2 cpu-node2-0-3 (2 checks): fp32 vector, alone slower by 99.6 %"
@@ -193,7 +194,7 @@ for kind in "dram read" "l2 triad" "shared read" "fp32 vector" "fp16 tensor wgmm
     sick roofs.nc "$kind"
     expect 1 script compare sick.nc --quiet
     row "^FAIL 1#3 vm GPU-877b68f2" "$kind, alone slower by [45]\.. % +- [01]\.. (limit [14]"
-    [ "$(grep -c '^FAIL' output)" = 1 ] || { cat output; fail "another one fails, too"; }
+    [ "$(grep -c '^FAIL' output)" = 1 ] || { cat output; fail "another device fails"; }
 done
 python '
 import roofsweep_post
@@ -250,7 +251,7 @@ for deviations, most, limits in ([[float(n) for n in re.findall(r"[\d.]+(?=,| %)
     assert all(any(abs(one - a) + abs(limit - b) < 1e-9 for a, b in known) for one, limit in zip(deviations, limits)), (deviations, limits)
 ' "$root/docs/measurements.md" || fail "a limit below its deviation, or another one on the page"
 
-# A roof of tensor or vector units per clock cycle, the work of all samples over their cycles, never exceeds theory.
+# The work of tensor or vector units per clock cycle, over all samples of a roof, never exceeds theory.
 python '
 import sys, roofsweep_post
 from roofsweep_post import compare
@@ -302,10 +303,10 @@ import json, re, sys
 reasons = json.load(open("found.json"))["devices"][0]["reasons"]
 assert f"times of {sys.argv[1]} configurations: geometric mean -50.0 %" in reasons, reasons
 slow = re.search(r"(\d+) of \d+ configurations are slower, the slowest by 50.0 %", " ".join(reasons))
-assert slow and int(slow[1]) > 0.9 * int(sys.argv[1]), reasons  # all but rows whose samples differ as much
-' "$rows" || fail "slow configurations are not said"
+assert slow and int(slow[1]) > 0.9 * int(sys.argv[1]), reasons  # noisy rows are not counted
+' "$rows" || fail "slow configurations are not named"
 expect 1 script compare "$paper" slow.nc --configurations "$rows"
-[ "$(grep -c 'differs$' output)" = 1 ] || { cat output; fail "a changed algorithm is not said"; }
+[ "$(grep -c 'differs$' output)" = 1 ] || { cat output; fail "a changed algorithm is not named"; }
 refused "only one device" compare "$paper"
 refused "named twice" compare "$paper" "$paper"
 
@@ -364,7 +365,7 @@ expect 0 script compare placed.nc near.nc --quiet
 expect 1 script compare placed.nc far.nc --quiet
 row "^FAIL 2#0" "configurations are slower, the slowest by 7.4 % +- 2.9"
 
-# Files of several months: the slope of a roof, and the day on which a new driver changed a roof.
+# `--since` prints the slope of a roof over months, and the day on which a new driver changed a roof.
 mkdir months
 for month in 0 1 2 3 4 5; do
     doctored golden.nc months/$month.nc 'month, name = int(words[0]), data["device_roof_name"][:]
@@ -375,8 +376,8 @@ if month >= 3:
     data["device_roof_bandwidth"][name == "l2 read"] *= 0.9' $month
 done
 echo damaged >months/6.nc
-# --since names and leaves out a file that HDF5 reads without end, absurd times, and texts instead of numbers. Escape
-# sequences are not printed.
+# `--since` names and leaves out files with absurd times, with texts instead of numbers, or that HDF5 reads without end.
+# Escape sequences are not printed.
 cat >endless.py <<'PY'
 import sys
 data = bytearray(open(sys.argv[1], "rb").read())
@@ -494,7 +495,7 @@ refused "zero.nc: damaged: 1 measured rows have no time" check zero.nc --targets
 refused "health.nc: damaged: device_health_end (its values are no number" compare health.nc
 
 # Verdicts of gate.sh. A single good file is judged. A node fails and is drained if its file is missing or damaged, or
-# its job failed; without any file, all nodes do.
+# its job failed. If there is no file, all nodes fail.
 export ROOFSWEEP_POST="$ROOFSWEEP_PYTHON $root/postproc/roofsweep-post"
 gate_fails() {
     expect 1 bash "$root/jobscripts/gate.sh" verdict gate
@@ -513,9 +514,10 @@ gate_fails n2 "the result file is damaged"
 gate_fails n3 "the job ended with status 4"
 [ "$(grep -c '^PASS' gate/verdicts)" = 4 ] || { cat gate/verdicts; fail "a healthy GPU fails"; }
 
-# Bits of results must be equal if configuration, seed, algorithm, kernels, grids, model and library are. Different bits
-# are the first reason of a verdict. Rows whose iterations differ are left out and named, unless they agree on all other
-# devices. bits CODE: makes bits.nc, a file of four GPUs that CODE changes; `of` has the rows of each GPU.
+# Rows with equal configuration, seed, algorithm, kernels, grids, model and library must have equal bits of results.
+# Different bits are the first reason of a verdict. Rows whose iterations differ are left out and named, unless the
+# iterations of all other devices agree. bits CODE: makes bits.nc, a file of four GPUs that CODE changes; `of` has the
+# rows of each GPU.
 bits() {
     doctored "$four" bits.nc '
 if "output_hash" not in data.variables:

@@ -120,7 +120,7 @@ def figures():
 
 def main():
     lines = [own[2:] for own in (ROOT / "docs/findings.md").read_text("utf-8").split("\n") if own.startswith("| ")]
-    lines += [own.split(" | ", 1)[-1] for own in lines]  # findings have their place first
+    lines += [own.split(" | ", 1)[-1] for own in lines]  # a finding's line begins with its place
     checked = list(figures())
     wrong = [one for one in checked if not any(own.startswith(one[0]) and one[1] in own for own in lines)]
     print(*(f"{claim}: computed again, '{text}' is not on the page" for claim, text in wrong), sep="\n")

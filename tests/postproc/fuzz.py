@@ -95,7 +95,7 @@ def change_variable(choose, data, name):
     ways = ["gone", "type", "dims", "value", "values", "attribute"]
     how = choose.choice(
         [way for way in ways if way != "dims" or name not in data.sizes]
-    )  # these cannot be written by xarray
+    )  # xarray cannot write a coordinate with other dimensions
     values, dims, attributes = data[name].values.copy(), data[name].dims, data[name].attrs
     if how == "gone":
         return data.drop_vars(name)
@@ -130,7 +130,7 @@ def changed(choose, base):
 
 
 def flipped(choose, source, target):
-    """Returns a copy of a file with some bits flipped."""
+    """Writes a copy of a file with some bits flipped."""
     data = bytearray(pathlib.Path(source).read_bytes())
     for _ in range(choose.choice([1, 2, 8, 64])):
         data[choose.randrange(len(data))] ^= 1 << choose.randrange(8)

@@ -176,7 +176,7 @@ def a_device_is_one_unless_its_roofs_differ():
     assert of_job == {whole.config_hash.values[row]: row in on(1, whole)[10:] for row in on(1, whole)[:20]}
 
 
-def a_clash_is_named_and_the_newest_may_hold():
+def a_clash_is_named_and_newest_decides():
     def later(data):
         data["start_time"].values[:] += 60
         data["time_median"].values[:] *= 2
@@ -278,7 +278,7 @@ TESTS = [
     what_one_file_lacks_is_missing,
     roofs_alone_are_merged,
     a_device_is_one_unless_its_roofs_differ,
-    a_clash_is_named_and_the_newest_may_hold,
+    a_clash_is_named_and_newest_decides,
     what_cannot_be_merged_is_refused,
     drafts_of_killed_merges_are_removed,
     all_committed_files_are_merged,

@@ -16,7 +16,7 @@ four=$root/tests/data/node_4xh200.nc
 "$ROOFSWEEP_PYTHON" "$root/postproc/roofsweep-post" merge --any-settings "$root/tests/data/loops_h200.nc" \
     "$root/tests/data/conv2d_batch_h200.nc" --output two.nc >output 2>&1 || fail "a file of two sessions"
 file "$root/tests/postproc/check_figures.py" "$paper" "$four" golden.nc two.nc \
-    "$root/tests/data/algorithms_h200.nc" "$root/tests/data/paper_h200.nc" || fail "a figure shows something else"
+    "$root/tests/data/algorithms_h200.nc" "$root/tests/data/paper_h200.nc" || fail "a figure differs from its file"
 # Every figure of the gallery is readable.
 expect 0 file "$root/tests/postproc/check_gallery.py" "$root"
 
@@ -58,7 +58,7 @@ if command -v pdffonts >/dev/null; then
             END { exit fonts == 0 }' || { pdffonts "${page%:*}.pdf"; fail "fonts of ${page%:*}.pdf"; }
     done
 fi
-head -c 5 figure.pdf | grep -q '%PDF-' || fail "figure.pdf is none"
+head -c 5 figure.pdf | grep -q '%PDF-' || fail "figure.pdf is no PDF"
 grep -q "compute time" figure.svg || fail "figure.svg has no text"
 python '
 from PIL import Image
@@ -76,7 +76,7 @@ table = table[table.label == "filters"]
 by = lambda channels: swept(table.assign(channels=channels), [data])
 found = by(32), by(2 * table.filters), by(table["pass"] == "forward")
 assert found == ("filters", "channels", None), found
-' || fail "a figure is by another parameter"
+' || fail "another parameter orders the points"
 
 python '
 import roofsweep_post as post, sys
@@ -120,7 +120,7 @@ if there("h5netcdf"):
 importlib.util.find_spec = lambda name: None
 try:
     post.load("quickstart.nc")
-    sys.exit("no module is there, and it is not said")
+    sys.exit("load() works without a module")
 except post.Refused as refused:
     assert "python3-netcdf4" in str(refused), refused
 PY

@@ -5,7 +5,7 @@ import math
 import sys
 
 try:
-    import numpy as np  # noqa: F401, for those who read the file
+    import numpy as np  # noqa: F401, scripts import it from here
     import xarray
 except ImportError as missing:
     print(f"skipped: {missing}")

@@ -101,7 +101,7 @@ def check_lines(axes):
 
 
 def scales(axes):
-    """Returns the axes' x axis and y axis, and those opposite, with other units."""
+    """Returns the x axis, the y axis, and axes of other units on the opposite sides."""
     opposite = [axis for one in axes.child_axes for axis in (one.xaxis, one.yaxis) if axis.label.get_text()]
     return [axes.xaxis, axes.yaxis, *opposite]
 

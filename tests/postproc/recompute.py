@@ -4,8 +4,8 @@
 Usage: recompute.py [--write] FILE... Exit status 0; 1 with a line for each difference; 77 (skipped) without xarray.
 --write replaces the derived variables of the files by the computed ones. Use it after a change of the formulas.
 
-The formulas are written from docs/method.md and share no code with src/results/. A variable that is derived, by its
-attribute `source`, but that this script does not compute, is a failure."""
+The formulas are written from docs/method.md and share no code with src/results/. A variable whose attribute `source`
+says "derived" must be computed here."""
 
 import math
 import pathlib
@@ -324,7 +324,7 @@ class Row:
         few = shares["few_blocks_share"]
         roofs = not any(math.isnan(shares[name]) for name in ("compute_share", "bandwidth_share"))
         if not (roofs and (not math.isnan(shares["gap_share"]) or explained >= 0.6)) and not (
-            gap > 0.5 or self.get("threads_running") < 0.6  # else threads run too little to reach a roof
+            gap > 0.5 or self.get("threads_running") < 0.6  # threads run too little to reach a roof
         ):
             return "unknown"
         nameless = math.isnan(few) and not self.on_cpu
@@ -424,7 +424,7 @@ def check(path):
     names = set(file.derived()) - set(wanted) - given
     unknown = [name for name in names if file.data[name].size > 0]
     for name in unknown:
-        print(f"{path}: {name} is derived, and nobody computes it anew here")
+        print(f"{path}: {name} is derived, but recompute.py does not compute it")
     for name in sorted(set(wanted) & set(file.derived())):
         for row, value in enumerate(wanted[name]):
             found, equal = same(file, name, row, value)

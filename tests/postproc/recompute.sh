@@ -35,7 +35,7 @@ expect 0 run 1 fresh.ini
 sed 's/fresh.nc/roofless.nc/; s/^condition = alone/memory = dram\ncompute = fp64/' fresh.ini >roofless.ini
 expect 0 run 1 roofless.ini
 ncgen -4 -o golden.nc "$root/tests/data/golden.cdl"
-"$ROOFSWEEP_PYTHON" "$root/tests/postproc/recompute.py" golden.nc fresh.nc roofless.nc "$root"/tests/data/*.nc || fail "they differ"
+"$ROOFSWEEP_PYTHON" "$root/tests/postproc/recompute.py" golden.nc fresh.nc roofless.nc "$root"/tests/data/*.nc || fail "derived variables differ"
 
 # recompute.py finds changed values.
 python '

@@ -4,8 +4,8 @@
 . "$(dirname "$0")/../mpi/lib.sh"
 . "$here/../postproc/samples.sh"
 
-# Kinds of roofs have the order of the files. If one file lacks a kind, its place is that in the other file. If two
-# files contradict each other, the first decides.
+# Kinds of roofs have the order of the files. A kind that one file lacks has its place from the other file. If two files
+# contradict each other, the first decides.
 python '
 from roofsweep_post.frames import merged
 for sequences, expected in [
@@ -121,7 +121,7 @@ INI
 expect 1 script roofs node.nc --targets missed.ini
 row "^dram read" "3.55 TB/s MISSED by 1 of 4: -1.4 %  "
 row "^l2 read" "8 TB/s NOT KNOWN for 1 of 4  "
-row "^l1 read" "98 % NOT MEASURED  " # [peaks] omitted the roof, and the file lacks "shared"
+row "^l1 read" "98 % NOT MEASURED  " # the file lacks both roofs
 row "^shared read" "97 % NOT MEASURED  "
 row "^fp16 tensor wgmma" "810 TFLOP/s MISSED by 2 of 4: -1.2 %; fp16 tensor library NOT KNOWN for 4 of 4  "
 row "^launch gap" "2.01 us MISSED by 3 of 4: -2.4 %  "
@@ -172,8 +172,8 @@ row "^fp64 vector, alone *2 "
 sed 's/^; reuse = .*/reuse = roofs.nc/' roofs.ini >again.ini
 expect 0 run 2 --output again.nc again.ini
 expect 0 script roofs roofs.nc
-# The order of devices varies between runs, so lines on a certain device are left out.
+# The order of devices varies between runs, so their names are cut off.
 grep '%' output | sed 's/ #[01] .*//' >measured
 expect 0 script roofs again.nc
 says "roofs taken from roofs.nc"
-grep '%' output | sed 's/ #[01] .*//' | diff measured - || fail "roofs that were taken from a file are other ones"
+grep '%' output | sed 's/ #[01] .*//' | diff measured - || fail "roofs differ from those of the file"

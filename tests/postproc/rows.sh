@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tests `roofsweep-post rows`: the table of configurations, and advice. Each rule of advice is tested with a made-up
+# Tests `roofsweep-post rows`: the table of configurations, and advice. Each rule of advice is tested with an invented
 # row, all rules with the files of tests/data.
 . "$(dirname "$0")/../mpi/lib.sh"
 . "$here/../postproc/samples.sh"
@@ -15,7 +15,7 @@ says "batch batch=16 kernel=3 precision=fp16"
 python '
 import roofsweep_post as post
 from roofsweep_post.naming import computed
-rows = post.rows(post.load("golden.nc"), measured=False)  # the rule of the program and that of files without names
+rows = post.rows(post.load("golden.nc"), measured=False)  # roofsweep-post computes the names that roofsweep wrote
 assert computed(rows["label"], rows["configuration"]) == list(rows["name"]), rows["name"]
 ' || fail "names"
 sed 's/inside_kernels 96 %/memory_latency 46 %/' "$root/tests/data/golden.cdl" | ncgen -4 -o parts.nc
@@ -214,9 +214,9 @@ for turn in range(20):
     while os.waitpid(child, os.WNOHANG) == (0, 0):
         os.kill(child, signal.SIGTERM)
 '
-# (On a fast machine the command may have printed its own last line before.)
-! grep -v "configurations were not measured" terminated || fail "SIGTERM ends by a traceback"
-# JSON has all digits, no column twice, and null for missing and infinite values.
+# (On a fast machine the command may print its last line before the signal.)
+! grep -v "configurations were not measured" terminated || fail "SIGTERM prints a traceback"
+# JSON has all digits, each column once, and null for missing and infinite values.
 doctored golden.nc digits.nc \
     'data["verify_error"][2], data["compute_roof"][2] = 2.345678901234567e-13, float("inf")'
 expect 0 script export digits.nc --format json --columns verify_error,compute_roof,start_time,verify_error
@@ -302,7 +302,7 @@ data = post.load("golden.nc")
 assert data.batch.dtype.kind == "i" and data.launches.isnull().sum() == 2, data.batch
 found = data.roofsweep.rows("precision=fp16")
 assert len(found) == 1 and found.equals(post.rows(data)[lambda table: table.precision == "fp16"].reset_index(drop=True))
-' || fail "counts that are no whole numbers, or another table of the accessor"
+' || fail "a count is no whole number, or data.roofsweep has other rows"
 refused "whole.text: its name ends in none of .csv, .json, .md, .parquet, .xlsx" export golden.nc -o whole.text
 # `describe` accepts names of variables and of the manifest's parameters.
 expect 0 script describe golden.nc
@@ -314,8 +314,8 @@ says "filter_height: parameter kernel, height"
 says "paper_bound: "
 refused "no variable 'tim_median'; did you mean time_median" describe golden.nc tim_median
 
-# `network` adds a layer as often as its list says. `training` is forward and backward. If a layer was not measured, the
-# status is 1.
+# `network` adds a layer as often as its list says. The line `training` adds forward and backward. If a layer was not
+# measured, the status is 1.
 doctored golden.nc net.nc 'listed = data.createVariable("listed", str, ("config",))
 listed[:] = numpy.array(["", "net:4 gone x1", "net:1 a b x2; net:3 x1", "net:2 rnn x4; other:1 x1"], dtype=object)'
 expect 1 script network net.nc net
@@ -345,7 +345,7 @@ lines = pandas.DataFrame(rows + [(3, "backward-data", "fp32")], columns=["place"
 lines["configuration"] = "conv2d pass=" + lines["pass"] + (" precision=" + lines["precision"]).where(lines["place"] < 3, "")
 lines = lines.assign(workload="conv2d", count=2, time_median=1.0, status="measured", roof_fraction=2.0, layer="", name="n", device_name="#0")
 found = totals(lines, "x").groupby(["series", "direction"])[["total", "at_roof"]].sum()
-# layer 2 has `pass = backward`; layer 3 has one configuration, so it is forward, and in both series
+# layer 2 has `pass = backward`; layer 3 has one configuration, which counts as forward in both series
 assert list(found["total"]) == list(found["at_roof"]) == [2 * (1 + 2), 2 * 3] * 2, found
 ' || fail "series and directions of a network"
 

@@ -273,7 +273,7 @@ wait_for "the job's end" job_is CANCELLED Restarts=0
 ended_in_order
 wait_for "its nodes" nodes_are_idle
 
-promise "so does the signal before the time limit; then the job is requeued"
+promise "the signal before the time limit ends a job in order; then the job is requeued"
 submit long.ini
 measures_more 8
 scontrol update JobId="$job" EndTime=now+130 # the signal comes when Slurm next looks, every half minute
@@ -281,7 +281,7 @@ wait_for "requeue" job_is PENDING Restarts=1
 ended_in_order
 start_again
 
-promise "the node of rank 0 dies; --gather, then requeued to the end"
+promise "the node of rank 0 dies; --gather works, and the requeued job completes its rows"
 measures_more 8
 node=$(cat n1.pid)
 kill -KILL "$node"

@@ -317,7 +317,6 @@ enum status vendor_gather(struct gpu *gpu, enum precision precision, const void 
 enum status vendor_hash(struct gpu *gpu, const void *data, size_t bytes, enum tensor tensor,
                         void *memory, uint64_t *hash, struct error *error)
 {
-    (void)gpu, (void)data, (void)bytes, (void)tensor, (void)memory, (void)hash;
     return error_set(error, STATUS_FAILED, "the scripted GPU has no hashes");
 }
 

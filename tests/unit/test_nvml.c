@@ -195,7 +195,6 @@ static const unsigned long long *scripted_xids; /* pending, up to a 0 */
 
 static int scripted_wait(nvml_events events, struct nvml_event *event, unsigned ms)
 {
-    (void)events;
     assert_int_equal(ms, 0);
     if (*scripted_xids == 0)
         return 10 /* timeout */;
@@ -206,7 +205,6 @@ static int scripted_wait(nvml_events events, struct nvml_event *event, unsigned 
 /* The driver reports each XID once; counts include all since the start. */
 TEST(xids_are_counted)
 {
-    (void)state;
     static const unsigned long long waiting[] = {31, 79, 13, 0, 94, 0};
     double health[HEALTH_COUNT];
     struct nvml nvml = {.events_wait = scripted_wait, .events = (nvml_events)&nvml};

@@ -342,7 +342,6 @@ BENCH_TEST(folders_of_dead_workers_are_swept)
 /* Each worker sweeps while other workers are between making a folder and locking it. */
 BENCH_TEST(folders_made_at_once_stay)
 {
-    (void)state;
     enum { WORKERS = 4, FOLDERS = 300 };
     pid_t workers[WORKERS];
     for (int i = 0; i < WORKERS; ++i) {
@@ -576,7 +575,6 @@ static enum status device_is_cpu(struct device_state *state, struct program_devi
                                  struct error *unused)
 {
     static cpu_set_t cpus;
-    (void)unused;
     sched_getaffinity(0, sizeof cpus, &cpus);
     *given = (struct program_device){.cpus = &cpus, .cpus_size = sizeof cpus, .cores = 2};
     return STATUS_OK;

@@ -164,7 +164,6 @@ FOLDER_TEST(test_unwritable)
 
 static void tick(int number)
 {
-    (void)number;
 }
 
 /* Signals during the write, such as SIGTERM, neither end nor damage it. */

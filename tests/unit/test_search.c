@@ -214,7 +214,7 @@ SCRIPT_TEST(the_first_choice_stays_within_the_noise)
     }
 }
 
-/* Only candidates near the fastest are timed in graphs. With a cold cache no candidate is. */
+/* Only candidates near the fastest are timed in graphs. With a cold cache no graphs are timed. */
 SCRIPT_TEST(the_fastest_in_a_graph_is_replayed)
 {
     static const double times[] = {50e-6, 52e-6, 90e-6};
@@ -232,8 +232,8 @@ SCRIPT_TEST(the_fastest_in_a_graph_is_replayed)
     }
 }
 
-/* Candidates before `ordered` are not the library's own choice, but lend their names to the same
- * kernels in its order. */
+/* Candidates before `ordered` are not the library's own choice. They lend their names to equal
+ * kernels in the library's order. */
 SCRIPT_TEST(names_follow_kernels_and_order)
 {
     static const struct {
@@ -411,7 +411,7 @@ static enum status kernels_iterate(struct gpu *gpu, struct work *work, struct er
 
 static const struct work_ops kernels_ops = {.iterate = kernels_iterate};
 
-/* Lists the kernels of work that launches these, up to a NULL. One iteration is captured and not
+/* Lists the kernels of work that launches `names`, up to a NULL. One iteration is captured and not
  * run. */
 static struct kernel_list kernels_of(const char *const *names, struct identity *identity)
 {

@@ -218,7 +218,7 @@ FOLDER_TEST(test_links_of_others)
     assert_holds("victim", "new");
 
     store("victim", "precious");
-    assert_int_equal(symlink(folder, "second"), 0); /* a folder on the path */
+    assert_int_equal(symlink(folder, "second"), 0); /* a link within the path */
     snprintf(path, sizeof path, "%s/second/victim", folder);
     assert_int_equal(lchown("second", OTHER, (gid_t)-1), 0);
     assert_fails(publish(path, &failure), STATUS_SYSTEM, "'second' is a link of user nobody");
@@ -240,7 +240,7 @@ FOLDER_TEST(test_links_are_read_from_their_folder)
     target_close(&target);
 }
 
-/* A folder that another user replaces by a link after it was opened. */
+/* Another user replaces the opened folder by a link. */
 FOLDER_TEST(test_folders_stay_open)
 {
     char path[64];
@@ -295,7 +295,7 @@ FOLDER_TEST(test_leftovers_are_swept)
     store(foreign, "somebody's");
     pid_t owner = killed_with_a_name("file"), other = killed_with_a_name("second");
     assert_int_equal(temporary_files(), 3);
-    staged_file_sweep("file"); /* the process of the draft lives */
+    staged_file_sweep("file"); /* the file's process lives */
     assert_int_equal(temporary_files(), 3);
     kill(owner, SIGKILL);
     waitpid(owner, NULL, 0);

@@ -106,7 +106,7 @@ TEST(test_uncertainty_shrinks)
 }
 
 /* The interval contains the true median in 95 of 100 cases, for a distribution with a long tail. */
-TEST(test_interval_holds_the_median)
+TEST(test_interval_contains_the_median)
 {
     enum { CASES = 2000, N = 20 };
     int held = 0;
@@ -144,7 +144,7 @@ TEST(stragglers_are_no_mode)
     assert_false(two_modes(values, 100));
 }
 
-/* A timer's steps of 32 ns are modes, but differ by 0.1 %; also with a straggler. */
+/* Two neighbouring values of a timer differ by 0.1 %. They are no modes, also with a straggler. */
 TEST(timer_steps_are_no_modes)
 {
     double values[100];

@@ -91,8 +91,7 @@ TEST(remaining_rows_are_reported)
     left_over_format(&left_over, &limit, 8, text);
     assert_null(strstr(text, "--resume"));
 
-    left_over =
-        (struct left_over){.left = -1, .rows_time = NAN}; /* during the roofs, or without rows */
+    left_over = (struct left_over){.left = -1, .rows_time = NAN}; /* before all roofs */
     left_over_format(&left_over, &limit, 0, text);
     assert_says(text, "before all roofs were measured");
     left_over_add(&left_over, (struct estimate){100, true});

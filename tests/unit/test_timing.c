@@ -157,8 +157,8 @@ SCRIPT_TEST(no_chunk_exceeds_its_bounds)
     }
 }
 
-/* The overhead of a pair of events and the free clock come from the device, once. The clock is read
- * until it no longer rises. */
+/* The overhead of a pair of events, and the free clock, are measured once. The clock is read until
+ * it no longer rises. */
 SCRIPT_TEST(the_timer_is_calibrated_once)
 {
     double seconds[10];
@@ -189,9 +189,9 @@ static const char *candidate_name(const struct work *work, int candidate)
     return candidate == 0 ? "one" : "parts";
 }
 
-/* The second candidate is the faster one, and takes the host many times as long. The block's limit
- * must follow its pace, not that of the first. If its launches fill the queue, they get a head
- * start in the search, too. */
+/* The second candidate is the faster one, and takes the host many times as long. The limit of the
+ * blocking kernel must follow the second candidate's pace. If its launches fill the queue, the host
+ * gets a head start in the search, too. */
 SCRIPT_TEST(the_limit_follows_the_bound_algorithm)
 {
     enum { SAMPLES = 100 };
@@ -290,7 +290,7 @@ SCRIPT_TEST(a_failure_unblocks_the_device)
     record_clear(&record);
 }
 
-/* Pauses of the host that are longer than the limit: the chunk is taken again. */
+/* If the host pauses for longer than the limit, the chunk is measured again. */
 SCRIPT_TEST(a_chunk_that_the_host_lost_is_repeated)
 {
     enum { SAMPLES = 500 };
@@ -321,9 +321,9 @@ SCRIPT_TEST(samples_that_do_not_fit_together_come_one_by_one)
     record_clear(&record);
 }
 
-/* A sample is larger than the queue: only a device faster than the host has to wait. A device about
- * as fast as the host gets a head start. No blocking kernel reaches a long limit, even if the host
- * loaded code for 0.2 s in the first iteration. */
+/* A sample is larger than the queue: only a device faster than the host has to wait. If both are
+ * about as fast, the host gets a head start. No blocking kernel reaches a long limit, even if the
+ * host loaded code for 0.2 s in the first iteration. */
 SCRIPT_TEST(more_launches_than_the_queue_holds)
 {
     enum { SAMPLES = 5, LAUNCHES = 5000 };
@@ -370,8 +370,8 @@ SCRIPT_TEST(a_throttled_clock_is_recorded)
     }
 }
 
-/* A caller's loop has the pace of the slower side. The host's time never has that of a full queue.
- * Cold rows, and rows with a preparation between iterations, have no caller_time. */
+/* A caller's loop has the pace of the slower side. The host's time never includes waits for a full
+ * queue. Cold rows, and rows with a preparation between iterations, have no caller_time. */
 SCRIPT_TEST(a_caller_sees_the_slower_side)
 {
     static const struct {

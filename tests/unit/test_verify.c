@@ -19,7 +19,7 @@
 static const uint64_t seed = SEED; /* seed of all inputs */
 
 struct computed {
-    struct config config; /* its layout is the one in memory */
+    struct config config; /* its layout is the layout of the results */
     struct arithmetic how;
     bool taps_dropped; /* taps of the kernel's last column, or the last 32 products of a matmul */
     bool tile_skipped; /* every eighth tile of outputs stays 0 */
@@ -124,7 +124,7 @@ static enum status computed_read(struct device_state *state, struct work *work, 
 
 static const struct device_ops computing = {.run = computed_run, .read = computed_read};
 
-/* Sums in fp32 (for fp64 in fp64) give right results. Sums in the inputs' format, inputs in a
+/* Sums in fp32 (for fp64: in fp64) give right results. Sums in the inputs' format, inputs in a
  * narrower format, dropped taps, skipped tiles and NaN are wrong. Everything in between is
  * inaccurate. An image's three channels give short sums, a 3x3 kernel over 256 channels gives long
  * sums. */
@@ -231,7 +231,7 @@ struct gradient {
     int64_t layer;
     enum lstm_part part;
     int64_t gate, every; /* distance of the gate's wrong elements */
-    double off;          /* error over the gate's root mean square */
+    double off;          /* error relative to the gate's root mean square */
 };
 
 static enum status gradient_read(struct device_state *state, struct work *work, enum tensor tensor,
@@ -288,7 +288,7 @@ TEST(each_gate_has_its_own_size)
         gradient_is(ACCURATE, text, (struct gradient){.gate = gate, .every = 100, .off = 8e-3});
 }
 
-/* Gradients of the first of six layers are 1e-7, less than fp16 can represent. */
+/* Gradients of the first of six layers are 1e-7, near the smallest number of fp16. */
 TEST(gradients_may_vanish_in_fp16)
 {
     const struct gradient lost = {.part = LSTM_RECURRENT_MATRIX, .every = 1, .off = 1.0};
@@ -304,8 +304,8 @@ TEST(gradients_may_vanish_in_fp16)
 
 struct choosing {
     struct computed computed; /* first member, for computed_read */
-    /* One letter for each algorithm, the fastest first: right, inaccurate, wrong. A work is an
-     * index. */
+    /* One letter for each algorithm, by speed: r(ight), i(naccurate), w(rong). A work is an index
+     * into this text. */
     const char *algorithms;
     int timed;
     bool has_room;

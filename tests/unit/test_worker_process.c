@@ -32,7 +32,7 @@ static enum worker_event wait_for(struct worker_process *process, char **line, s
     return event;
 }
 
-/* A shell script as worker. */
+/* Writes a worker, a shell script, and returns its path. */
 static const char *script(char *path, const char *body)
 {
     strcpy(path, "/tmp/roofsweep-worker-XXXXXX");
@@ -43,7 +43,7 @@ static const char *script(char *path, const char *body)
     return path;
 }
 
-/* 'X' if the process does not exist. */
+/* Returns the state in /proc; 'X' if the process does not exist. */
 static char process_state(pid_t pid)
 {
     char path[64], state = 'X';
@@ -97,8 +97,8 @@ TEST(worker_answers)
     worker_process_destroy(process);
 }
 
-/* The worker prints the number of a process that it has started and that keeps socket and standard
- * error open, or 0. Allows a busy machine seconds to end a process. */
+/* The worker prints 0, or the number of a process that it has started, which keeps socket and
+ * standard error open. A busy machine may need seconds to end a process. */
 TEST(end_is_explained)
 {
     static const struct {

@@ -221,7 +221,7 @@ TEST(impossible_configurations_are_refused)
         struct config config = parse_any(rows[i].text);
         assert_int_equal(config_check(&config, &error), STATUS_UNSUPPORTED);
         if (!strstr(error.text, rows[i].reason))
-            fail_msg("%s: '%s' does not tell '%s'", rows[i].text, error.text, rows[i].reason);
+            fail_msg("%s: '%s' does not say '%s'", rows[i].text, error.text, rows[i].reason);
     }
     struct config fine = parse("conv2d groups=64");
     assert_ok(config_check(&fine, &failure));
@@ -245,8 +245,7 @@ TEST(costs)
         {"conv2d kernel=1 padding=0", 2 * y * 64, 4 * (x / 4 + w / 9 + y), 4 * (x + w / 9 + y)},
         {"conv2d groups=4 precision=fp16 pass=backward-data", 2 * y * 9 * 16, 2 * (x + w / 4 + y),
          0},
-        /* x is read once for forward and backward-filter, and dx written; y and dy; w read, dw and
-         * w' written */
+        /* Backward reads x, w and dy, and writes dx and dw. Training also writes y and w'. */
         {SMALL "pass=backward", 2 * products, 8 * (2 * sx + 2 * sw + sy),
          8 * (2 * sx + 2 * sw + sy)},
         {SMALL "pass=backward bias=yes", 2 * products + sy, 8 * (2 * sx + 2 * sw + sy + 5),
@@ -299,7 +298,7 @@ TEST(costs)
         {"elementwise elements=10", 10, 4 * 20, 0},
         {"elementwise elements=10 operation=add precision=fp16", 10, 2 * 30, 0},
         {"pool batch=2 channels=3 height=8 width=8 window=3 stride=1", 2 * 3 * 64 * 9, 4 * 768, 0},
-        /* columns -1 to 0, 2 to 3, 5 to 6 of 6: 4 are met, in each of 4 rows */
+        /* windows at columns -1 to 0, 2 to 3 and 5 to 6 read 4 columns of each of 4 rows */
         {"pool batch=1 channels=1 height=6 width=6 window=2 stride=3 padding=1", 9 * 4,
          4 * (16 + 9), 0},
         {"pool batch=1 channels=1 height=6 width=6 window=2 stride=2 padding=0 pass=backward "

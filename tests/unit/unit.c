@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 enum { TESTS_MAX = 64 };
-static struct CMUnitTest tests[TESTS_MAX]; /* cmocka passes over those without a name */
+static struct CMUnitTest tests[TESTS_MAX]; /* cmocka skips entries without a name */
 
 void test_add(const char *name, CMUnitTestFunction run, CMFixtureFunction set_up,
               CMFixtureFunction tear_down)

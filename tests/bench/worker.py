@@ -4,7 +4,7 @@ import json
 import subprocess
 
 
-class AskedWorker:
+class WorkerProcess:
     """A worker process, which answers one request at a time."""
 
     def __init__(self, program, environment=None):
