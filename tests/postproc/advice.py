@@ -6,15 +6,12 @@ faster than the row that got the advice, and the median gain must be at least 5 
 import pathlib
 import sys
 
+import numpy as np
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "postproc"))
-try:
-    import numpy as np
-    import roofsweep_post as post
-    from roofsweep_post.advice import sections, tries
-except ImportError as missing:
-    print(f"skipped: {missing}")
-    sys.exit(77)
+import roofsweep_post as post  # noqa: E402
+from roofsweep_post.advice import sections, tries  # noqa: E402
 
 WIDTH = {"fp64": 8, "fp32": 4, "tf32": 4, "fp16": 2, "bf16": 2, "fp8": 1}
 # {rule: (parameters that the advice changes, function(advised, other) that returns whether `other` follows the advice)}

@@ -2,7 +2,7 @@
 """Computes figures of docs/findings.md again, and compares them with the page. Shares no code with evidence.py and the
 post-processor: rows are found by their `configuration`, overheads by the roofs of launches (docs/method.md).
 
-Exit status 0; 1 with a line for each difference; 77 (skipped) without xarray."""
+Exit status 0; 1 with a line for each difference."""
 
 import collections
 import pathlib

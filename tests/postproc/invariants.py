@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that rows of result files obey rules of physics, such as FLOP/s below the roof.
 
-Usage: invariants.py FILE... Exit status 0; 1 with a line for each row that breaks a rule; 77 (skipped) without xarray.
+Usage: invariants.py FILE... Exit status 0; 1 with a line for each row that breaks a rule.
 
 T is the time of a row minus the timer's time. busy_time is of one traced iteration, which can take longer than the
 median T: as long as the row's slowest sample, round or caller's loop; if the power cap lowers the row's clock, as long

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Computes every derived variable of result files from the measured variables, and compares.
 
-Usage: recompute.py [--write] FILE... Exit status 0; 1 with a line for each difference; 77 (skipped) without xarray.
+Usage: recompute.py [--write] FILE... Exit status 0; 1 with a line for each difference.
 --write replaces the derived variables of the files by the computed ones. Use it after a change of the formulas.
 
 The formulas are written from docs/method.md and share no code with src/results/. A variable whose attribute `source`

@@ -10,6 +10,8 @@
 
 #include "journal_bench.h"
 
+#define assert_near(value, expected) assert_true(fabs((value) / (expected)-1) < 1e-12)
+
 #define SAMPLE_START 1735689600.0 /* 2025-01-01T00:00:00Z */
 
 static struct session sample_session(void)

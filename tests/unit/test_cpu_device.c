@@ -405,12 +405,10 @@ DEVICE_TEST(unsupported_configurations_are_refused)
         struct config config = parse(cases[i].text);
         struct work *work = NULL;
         struct record record;
-        struct error error;
         record_init(&record);
-        assert_int_equal(device_ops.prepare(*state, &config, seed, &work, &record, &error),
-                         STATUS_UNSUPPORTED);
+        assert_fails(device_ops.prepare(*state, &config, seed, &work, &record, &failure),
+                     STATUS_UNSUPPORTED, cases[i].reason);
         assert_null(work);
-        assert_says(error.text, cases[i].reason);
         record_clear(&record);
     }
 }

@@ -8,8 +8,6 @@
 #include "results/derive.h"
 #include "sample.h"
 
-#define assert_near(value, expected) assert_true(fabs((value) / (expected)-1) < 1e-12)
-
 /* Modelled bytes come from the nearest cache that holds the footprint, if the cache is hot. */
 TEST(the_nearest_cache_is_the_level)
 {

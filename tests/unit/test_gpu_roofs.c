@@ -339,7 +339,6 @@ static bool a_few_times(void *argument)
 /* Keeps the device busy until the neighbours have their samples. */
 FRESH_TEST(a_roof_keeps_the_device_busy)
 {
-    struct error error;
     tune_all(false);
     for (int i = 0; i < OFFERS; ++i) {
         int left = 7;
@@ -349,9 +348,8 @@ FRESH_TEST(a_roof_keeps_the_device_busy)
         assert_true(script.busy > busy);
     }
     int left = 7;
-    assert_int_equal(roofs_keep_busy(NULL, ROOF_DRAM_READ, a_few_times, &left, &error),
-                     STATUS_FAILED);
-    assert_string_equal(error.text, "dram read was not tuned");
+    assert_fails_with(roofs_keep_busy(NULL, ROOF_DRAM_READ, a_few_times, &left, &failure),
+                      STATUS_FAILED, "dram read was not tuned");
     assert_int_equal(left, 7);
 }
 
@@ -402,15 +400,14 @@ FRESH_TEST(only_requested_kinds_are_tuned)
 FRESH_TEST(a_variant_that_cannot_run_is_passed_over)
 {
     struct roof roof, untouched;
-    struct error error;
     test.refused = 2;
     tune_all(false);
     assert_starts(measure(ROOF_L2_READ, at_once).setting, "row 0, 2 blocks");
     roof_init(&untouched, ROOF_LAUNCH_GAP, ROOF_ALONE); /* this kind has a single variant */
     assert_true(found[ROOF_LAUNCH_GAP]);
-    assert_int_equal(measure_status(ROOF_LAUNCH_GAP, at_once, &roof, &error), STATUS_FAILED);
+    assert_fails_with(measure_status(ROOF_LAUNCH_GAP, at_once, &roof, &failure), STATUS_FAILED,
+                      "no kernel image");
     assert_memory_equal(&roof, &untouched, sizeof roof);
-    assert_string_equal(error.text, "no kernel image");
 }
 
 /* Fails each of the first calls once, and later calls at growing distances. A lost device is
@@ -423,22 +420,21 @@ FRESH_TEST(any_call_may_fail)
     const int calls = script.calls;
     for (int at = 1; at < calls; at += 1 + at / 50) {
         const bool none[ROOF_KINDS] = {false};
-        struct error error;
         struct roof roof;
         int missing = 0;
         restart(NULL);
         memset(found, 0, sizeof found);
         script.lost_at = at;
-        assert_int_equal(try_tune(&request, true, &error), STATUS_DEVICE);
+        assert_int_equal(try_tune(&request, true, &failure), STATUS_DEVICE);
         assert_null(roofs);
         assert_int_equal(test.closed, 1);
         assert_memory_equal(found, none, sizeof found);
         restart(NULL);
         script.fail_at = at;
-        enum status status = try_tune(&request, true, &error);
+        enum status status = try_tune(&request, true, &failure);
         assert_true(status == STATUS_OK || status == STATUS_FAILED);
         for (int i = 0; status == STATUS_OK && i < OFFERS; ++i)
-            missing += measure_status(offers[i].kind, at_once, &roof, &error) != STATUS_OK;
+            missing += measure_status(offers[i].kind, at_once, &roof, &failure) != STATUS_OK;
         assert_in_range(missing, 0, 1);
     }
 }
@@ -448,16 +444,15 @@ FRESH_TEST(a_lost_device_is_reported)
 {
     const struct roof_request request = everything();
     struct roof roof;
-    struct error error;
     script.lost_at = 90;
-    assert_int_equal(try_tune(&request, false, &error), STATUS_DEVICE);
-    assert_starts(error.text, "dram read, row 1, 1 blocks: ");
+    assert_int_equal(try_tune(&request, false, &failure), STATUS_DEVICE);
+    assert_starts(failure.text, "dram read, row 1, 1 blocks: ");
     restart(NULL);
     tune_all(false);
     script.lost_at = script.calls + 10;
     for (int i = 0; i < OFFERS; ++i)
-        assert_int_equal(measure_status(offers[i].kind, at_once, &roof, &error), STATUS_DEVICE);
-    assert_int_equal(try_tune(&request, true, &error), STATUS_DEVICE);
+        assert_int_equal(measure_status(offers[i].kind, at_once, &roof, &failure), STATUS_DEVICE);
+    assert_int_equal(try_tune(&request, true, &failure), STATUS_DEVICE);
     assert_null(roofs);
 }
 
@@ -469,11 +464,11 @@ FRESH_TEST(no_memory_is_a_reason)
         tune_all(false);
         for (int j = 0; j < OFFERS; ++j) {
             struct roof roof;
-            struct error error;
-            enum status status = measure_status(offers[j].kind, at_once, &roof, &error);
-            assert_int_equal(status, i == 0 ? STATUS_UNSUPPORTED : STATUS_OK);
-            if (status)
-                assert_says(error.text, "of device memory for the roofs");
+            if (i == 0)
+                assert_fails(measure_status(offers[j].kind, at_once, &roof, &failure),
+                             STATUS_UNSUPPORTED, "of device memory for the roofs");
+            else
+                assert_ok(measure_status(offers[j].kind, at_once, &roof, &failure));
         }
     }
 }
@@ -506,12 +501,11 @@ FRESH_TEST(a_start_that_has_passed_is_too_late)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         const struct roof_order order = {.start = clock_epoch() + cases[i].start};
         struct roof roof;
-        struct error error;
         test.slower = cases[i].slower;
-        assert_int_equal(measure_status(ROOF_DRAM_COPY, order, &roof, &error), cases[i].status);
+        assert_int_equal(measure_status(ROOF_DRAM_COPY, order, &roof, &failure), cases[i].status);
         assert_int_equal(isnan(roof.bandwidth), cases[i].status != STATUS_OK);
         if (cases[i].status)
-            assert_starts(error.text, "too late");
+            assert_starts(failure.text, "too late");
     }
 }
 

@@ -80,14 +80,13 @@ FOLDER_TEST(test_replace)
 static void assert_corrupt(const char *path, size_t line)
 {
     struct results *results = NULL;
-    struct error error;
     bool torn;
     char place[128];
     snprintf(place, sizeof place, "%s:%zu: ", path, line);
-    assert_int_equal(journal_read(path, &results, &torn, &error), STATUS_SYSTEM);
+    assert_int_equal(journal_read(path, &results, &torn, &failure), STATUS_SYSTEM);
     assert_null(results);
-    if (strstr(error.text, place) != error.text)
-        fail_msg("'%s' does not name %s", error.text, place);
+    if (strstr(failure.text, place) != failure.text)
+        fail_msg("'%s' does not name %s", failure.text, place);
 }
 
 /* A changed byte in a whole line is reported with the line's number. */
@@ -141,7 +140,6 @@ FOLDER_TEST(test_salvage)
     for (size_t damaged = 1; damaged <= 10; ++damaged) {
         struct journal_damage damage;
         struct results *results;
-        struct error error;
         bool torn;
         line = strchr(line, '\n') + 1; /* the first line stays */
         line[40] ^= 1;
@@ -152,10 +150,9 @@ FOLDER_TEST(test_salvage)
         assert_int_equal(results->row_count, 19 - damaged);
         assert_int_equal(damage.first[0], 2);
         results_destroy(results);
-        assert_int_equal(journal_read(path, &results, &torn, &error), STATUS_SYSTEM);
         journal_damage_format(&damage, numbers);
-        assert_says(error.text, numbers);
-        assert_says(error.text, "--skip-damaged");
+        assert_fails(journal_read(path, &results, &torn, &failure), STATUS_SYSTEM, numbers);
+        assert_says(failure.text, "--skip-damaged");
         assert_string_equal(numbers, damaged == 1    ? "line 2"
                                      : damaged == 2  ? "lines 2, 3"
                                      : damaged == 10 ? "lines 2, 3, 4, 5, 6, 7, 8, 9 and 2 more"
@@ -308,7 +305,6 @@ FOLDER_TEST(test_line_without_end)
 {
     const char *path = path_of(state);
     struct results *results = NULL;
-    struct error error = {""};
     char expected[256];
     bool torn;
     struct journal *journal = open_journal(path, JOURNAL_CREATE);
@@ -317,15 +313,15 @@ FOLDER_TEST(test_line_without_end)
     struct stat info;
     assert_int_equal(stat(path, &info), 0);
     assert_int_equal(truncate(path, info.st_size + JOURNAL_LINE_BYTES + 1), 0);
-    assert_int_equal(journal_read(path, &results, &torn, &error), STATUS_SYSTEM);
+    assert_int_equal(journal_read(path, &results, &torn, &failure), STATUS_SYSTEM);
     snprintf(expected, sizeof expected,
              "%s:2: a line of more than 67108864 bytes, which no journal of roofsweep has; delete "
              "the line, ",
              path);
-    assert_memory_equal(error.text, expected, strlen(expected));
+    assert_memory_equal(failure.text, expected, strlen(expected));
     assert_null(results);
-    assert_int_equal(journal_read("/dev/zero", &results, &torn, &error), STATUS_USAGE);
-    assert_string_equal(error.text, "/dev/zero: it is no regular file");
+    assert_fails_with(journal_read("/dev/zero", &results, &torn, &failure), STATUS_USAGE,
+                      "/dev/zero: it is no regular file");
     /* The longest line, without a newline: torn. */
     assert_int_equal(truncate(path, info.st_size + JOURNAL_LINE_BYTES), 0);
     results = read_journal(path, &torn);

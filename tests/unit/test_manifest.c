@@ -367,13 +367,11 @@ static void file_fill(char path[], char byte, size_t length)
 static void assert_unreadable(const char *path, const char *reason)
 {
     struct manifest *manifest = NULL;
-    struct error error;
     char expected[PATH_MAX + 128];
     snprintf(expected, sizeof expected, "%s: %s", path, reason);
     if (reason[0] == '1') /* a line number */
         snprintf(expected, sizeof expected, "%s:%s", path, reason);
-    assert_int_equal(manifest_read(path, &manifest, &error), STATUS_USAGE);
-    assert_string_equal(error.text, expected);
+    assert_fails_with(manifest_read(path, &manifest, &failure), STATUS_USAGE, expected);
     assert_null(manifest);
 }
 
@@ -421,13 +419,12 @@ TEST(sections_and_values_have_limits)
 {
     static const char rule[] = "batch=1 & batch=1 & batch=1 & batch=1 & batch=1 & batch=1";
     char lines[512];
-    struct error error;
     assert_ok(parse_sections(10000, "", &failure));
-    assert_int_equal(parse_sections(10001, "", &error), STATUS_USAGE);
-    assert_string_equal(error.text, "m.ini:10001: more than 10000 workload sections; one section "
-                                    "can have lists and ranges");
-    assert_int_equal(parse_sections(1000, "batch = 1:65536:+1\n", &error), STATUS_USAGE);
-    assert_string_equal(error.text + strlen("m.ini:8"),
+    assert_fails_with(parse_sections(10001, "", &failure), STATUS_USAGE,
+                      "m.ini:10001: more than 10000 workload sections; one section "
+                      "can have lists and ranges");
+    assert_int_equal(parse_sections(1000, "batch = 1:65536:+1\n", &failure), STATUS_USAGE);
+    assert_string_equal(failure.text + strlen("m.ini:8"),
                         ": batch: more than 200000 values in all lists, ranges and excludes "
                         "together; make several manifests of this one");
     /* Each section also has a value for its cache. */
@@ -440,7 +437,6 @@ TEST(sections_and_values_have_limits)
 TEST(standard_input_is_read)
 {
     struct manifest *manifest = NULL;
-    struct error error;
     assert_non_null(freopen(VALID "settings.ini", "rb", stdin));
     assert_ok(manifest_read("-", &manifest, &failure));
     assert_string_equal(manifest->path, "stdin");
@@ -448,8 +444,8 @@ TEST(standard_input_is_read)
     manifest_destroy(manifest);
     manifest = NULL;
     assert_non_null(freopen(INVALID "value_zero.ini", "rb", stdin));
-    assert_int_equal(manifest_read("-", &manifest, &error), STATUS_USAGE);
-    assert_string_equal(error.text, "stdin:2: batch: '0' is not a whole number from 1 to 1048576");
+    assert_fails_with(manifest_read("-", &manifest, &failure), STATUS_USAGE,
+                      "stdin:2: batch: '0' is not a whole number from 1 to 1048576");
     assert_null(manifest);
 }
 
@@ -507,22 +503,21 @@ TEST(programs_of_many_keys_are_refused)
 {
     char text[8192] = "[program x]\ncommand = true\n", *at = text + strlen(text);
     struct manifest *manifest;
-    struct error error;
     for (int i = 1; i <= 256; ++i)
         at += sprintf(at, "env.V%d = 1\n", i);
-    assert_int_equal(manifest_parse("m.ini", text, strlen(text), &manifest, &error), STATUS_USAGE);
-    assert_string_equal(error.text, "m.ini:258: more than 256 keys in [program x]");
+    assert_fails_with(manifest_parse("m.ini", text, strlen(text), &manifest, &failure),
+                      STATUS_USAGE, "m.ini:258: more than 256 keys in [program x]");
 }
 
 #else
 TEST(programs_name_the_option)
 {
     struct manifest *manifest = NULL;
-    struct error error;
     static const char text[] = "[program x]\ncommand = true\n";
-    assert_int_equal(manifest_parse("m.ini", text, strlen(text), &manifest, &error), STATUS_USAGE);
-    assert_string_equal(error.text, "m.ini:1: [program] is not in this build; configure with "
-                                    "-DROOFSWEEP_PROGRAMS=ON");
+    assert_fails_with(manifest_parse("m.ini", text, strlen(text), &manifest, &failure),
+                      STATUS_USAGE,
+                      "m.ini:1: [program] is not in this build; configure with "
+                      "-DROOFSWEEP_PROGRAMS=ON");
 }
 #endif
 

@@ -513,11 +513,9 @@ TEST(a_lost_device_is_an_error)
     struct device_state device = {.time = 1e-3, .iterations = 1, .room = 9, .lost = true};
     struct batch *batch = batch_create(&made_up);
     struct record record;
-    struct error error;
     assert_waits(batch, &device, 1);
     assert_waits(batch, &device, 2);
-    assert_int_equal(batch_take(batch, &device, &record, &error), STATUS_DEVICE);
-    assert_string_equal(error.text, "off the bus");
+    assert_fails_with(batch_take(batch, &device, &record, &failure), STATUS_DEVICE, "off the bus");
     batch_destroy(batch, &device);
     assert_int_equal(device.works, 0);
 }

@@ -6,8 +6,6 @@
 #include "results/nodes.h"
 #include "sample.h"
 
-#define assert_near(value, expected) assert_true(fabs((value) / (expected)-1) < 1e-12)
-
 TEST(test_order)
 {
     static const struct {

@@ -116,8 +116,6 @@ static double get_double(int file, const char *name, size_t row, size_t column)
     return value;
 }
 
-#define assert_near(value, expected) assert_true(fabs((value) / (expected)-1) < 1e-12)
-
 /* Without rows all dimensions exist, and only config has length 0. */
 FOLDER_TEST(test_empty)
 {
@@ -186,19 +184,18 @@ FOLDER_TEST(test_full_disk)
 {
     const struct folder *folder = *state;
     struct results *results = results_create();
-    struct error error;
     struct rlimit before;
     assert_ok(results_nc_write(results, folder->file, NULL, &failure));
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     const struct rlimit limit = {50000, before.rlim_max};
     signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    enum status status = results_nc_write(results, folder->file, NULL, &error);
+    enum status status = results_nc_write(results, folder->file, NULL, &failure);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     assert_int_equal(status, STATUS_SYSTEM);
     const char *const parts[] = {folder->file, folder->path, strerror(EFBIG)};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; ++i)
-        assert_says(error.text, parts[i]);
+        assert_says(failure.text, parts[i]);
     int id;
     assert_int_equal(nc_open(folder->file, NC_NOWRITE, &id), NC_NOERR);
     nc_close(id);

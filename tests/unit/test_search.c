@@ -315,9 +315,8 @@ SCRIPT_TEST(refused_algorithms_are_listed)
 {
     char list[SEARCH_REFUSED] = "";
     struct record record;
-    struct error error;
     record_init(&record);
-    assert_int_equal(search_refuse(list, false, &record, &error), STATUS_UNSUPPORTED);
+    assert_int_equal(search_refuse(list, false, &record, &failure), STATUS_UNSUPPORTED);
     strcpy(record.algorithm_id, "0000000000000001");
     strcpy(record.algorithm, "a");
     assert_ok(search_refuse(list, false, &record, &failure));
@@ -328,9 +327,9 @@ SCRIPT_TEST(refused_algorithms_are_listed)
     assert_string_equal(record.refused_algorithms, "a; b");
     assert_ok(search_refuse(list, true, &record, &failure));
     assert_string_equal(record.refused_algorithms, "b");
-    while (search_refuse(list, false, &record, &error) == STATUS_OK)
+    while (search_refuse(list, false, &record, &failure) == STATUS_OK)
         assert_true(strlen(list) < sizeof list);
-    assert_string_equal(error.text, "no other algorithm is tried");
+    assert_string_equal(failure.text, "no other algorithm is tried");
     record_clear(&record);
 }
 

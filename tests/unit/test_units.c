@@ -34,17 +34,15 @@ TEST(test_integer)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         int64_t value = -99;
-        struct error error = {""};
-        enum status status = units_integer(rows[i].text, -10, 100, &value, &error);
+        enum status status = units_integer(rows[i].text, -10, 100, &value, &failure);
         if (value != rows[i].value || status != (value == -99 ? STATUS_USAGE : STATUS_OK))
-            fail_msg("'%s': %lld, %s", rows[i].text, (long long)value, error.text);
+            fail_msg("'%s': %lld, %s", rows[i].text, (long long)value, failure.text);
     }
     int64_t value;
-    struct error error;
     assert_ok(units_integer("9223372036854775807", INT64_MIN, INT64_MAX, &value, &failure));
     assert_true(value == INT64_MAX);
-    assert_int_equal(units_integer("x", 1, 8, &value, &error), STATUS_USAGE);
-    assert_string_equal(error.text, "'x' is not a whole number from 1 to 8");
+    assert_fails_with(units_integer("x", 1, 8, &value, &failure), STATUS_USAGE,
+                      "'x' is not a whole number from 1 to 8");
 }
 
 TEST(test_duration)

@@ -30,6 +30,13 @@ static struct error failure __attribute__((unused));
         assert_says(failure.text, part);                                                           \
     } while (0)
 
+/* The same, with the whole text. */
+#define assert_fails_with(call, expected, whole)                                                   \
+    do {                                                                                           \
+        assert_fails(call, expected, "");                                                          \
+        assert_string_equal(failure.text, whole);                                                  \
+    } while (0)
+
 static inline void assert_says(const char *text, const char *part)
 {
     if (!strstr(text, part))
