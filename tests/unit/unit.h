@@ -30,7 +30,7 @@ static struct error failure __attribute__((unused));
         assert_says(failure.text, part);                                                           \
     } while (0)
 
-/* The same, with the whole text. */
+/* The call returns `expected`, and the text of `failure` is `whole`. */
 #define assert_fails_with(call, expected, whole)                                                   \
     do {                                                                                           \
         assert_fails(call, expected, "");                                                          \
