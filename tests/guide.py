@@ -42,7 +42,7 @@ finding = evidence.Claims()
 
 
 def limits(f, rows):
-    """Returns the limit of each row, in which a busy unit is a limit, too, and the words that are shown for it."""
+    """Returns `limits`, the limit of each row, which can be a busy unit, and `shown`, the words on the page for it."""
     found, causes = rows.limiter.map(f.words("limiter")), rows.cause.str.split(":").str[0]
     of_causes = (found == "kernel") & (causes != "")
     like = causes.str.split(",").str[0].map(LIKE)

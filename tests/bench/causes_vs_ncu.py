@@ -3,11 +3,11 @@ profilers.
 
 Usage: causes_vs_ncu.py WORKER
 
-Both profile the longest kernel of each row, with cold caches and with the algorithm that the worker chose. The worker
-measures REPEATS times, ncu profiles LAUNCHES launches. Prints for each activity the range of the worker's values and of
-ncu's, in per cent. The exit status is 1 if the two ranges of an activity are apart by more than 1 % of the value and
-more than 1 point, or by more than 2 points if the activity is relative to the elapsed time. The two profilers differ in
-three ways, which are corrected:
+The worker and ncu profile the longest kernel of each row, with cold caches and with the algorithm that the worker
+chose. The worker measures REPEATS times, ncu profiles LAUNCHES launches. Prints for each activity the range of the
+worker's values and of ncu's, in per cent. The exit status is 1 if the two ranges of an activity are apart by more than
+1 % of the value and more than 1 point, or by more than 2 points if the activity is relative to the elapsed time. The
+two profilers differ in three ways, which are corrected:
 - ncu divides by the length of its range, which is longer than the kernel; the worker divides by the traced time of the
   kernel. ncu's value is scaled by the quotient of the two times.
 - ncu's flush of the caches leaves 2.4 MB in L2, which are written to memory while the kernel runs. So `dram` is

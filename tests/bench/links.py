@@ -9,9 +9,9 @@ BIN is the folder of roofsweep. Both run RUNS times (default 3), alternating, wi
 libnccl.so.2 and CUDA graphs, so that the host does not matter. The exit status is 1 if median times differ by more than
 3 %, or an operation lacks a time. Copies by roofsweep have no counterpart in PyTorch and no ratio.
 
---slow, as root, makes NODES (default 4) network namespaces on this host, whose Ethernet links meet in a bridge. The
-link of the last one is limited to RATE (default 1gbit) by `tc`. A sweep on a CPU of each measures links by MPI over
-TCP. The exit status is 1 unless `compare` fails the links of the last node alone."""
+--slow, as root, makes NODES (default 4) network namespaces on this host, whose Ethernet links meet in a bridge. `tc`
+limits the link of the last namespace to RATE (default 1gbit). A sweep on a CPU of each namespace measures links by MPI
+over TCP. The exit status is 1 unless `compare` fails the links of the last node alone."""
 
 import ctypes
 import json

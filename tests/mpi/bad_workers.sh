@@ -24,7 +24,7 @@ worker 'if [ -e trusted ]; then exec "$REAL"; fi; : >trusted
 "$REAL" | sed -u "s/\"time_median\":[^,]*,/\"time_median\":-1e308,/"'
 expect 0 "$ROOFSWEEP_BIN/roofsweep" --verbose --output below.nc sweep.ini
 says "'time_median' is -1e+308, which nobody can have measured"
-# Every line of the log has time and host, and the row's name if the line is about one.
+# Every line of the log has time and host, and a row's name if the line is about a row.
 grep -qE "^roofsweep: 20[0-9-]+T[0-9:]+Z $(hostname): warning: grid channels=[48] filters=[0-9]*: .*time_median.* \(attempt 1 of [0-9]+\)$" output ||
     { cat output; fail "a warning without time, host or the name of its row"; }
 complete below.nc 4

@@ -4,10 +4,10 @@
  * without FAIL_CALL for each call. A line has kind, number, and the places on the stack, innermost
  * first.
  *
- * Only calls of the program, netCDF and HDF5 count. MPI's own calls do not, because their number
- * varies. Calls of processes that rank 0 forks count, too; calls of workers do not. A failing
- * close() closes, as on Linux. malloc() gets large blocks from mmap() within the C library, where a
- * preloaded mmap() is not called: so large blocks and threads count as mmap. */
+ * Only calls of the program, netCDF and HDF5 count. MPI's own calls do not count, because their
+ * number varies. Calls of processes that rank 0 forks count, too; calls of workers do not. A
+ * failing close() closes, as on Linux. malloc() gets large blocks from mmap() within the C library,
+ * where a preloaded mmap() is not called: so large blocks and threads count as mmap. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>

@@ -6,7 +6,7 @@
 batch=1 height=8 width=8 write_sweep sweep.ini
 sed -i 's/^timeout = .*/timeout = 300 s/' sweep.ini # 60 s by the fast clock
 export OMP_WAIT_POLICY=passive # more ranks than cores
-# The sanitizers normally require that their library is loaded first, but here libstop_in.so is.
+# The sanitizers normally require that their library is loaded first, but here libstop_in.so comes first.
 export ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0"
 host=$(hostname)
 

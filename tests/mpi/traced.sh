@@ -44,7 +44,7 @@ if not any(random.search(name) for name in names) or f"{work}/results/x.nc" not 
 sys.stdout.writelines(wrong)
 sys.exit(bool(wrong))
 PY
-# traced FILE ARGUMENTS...: writes the names of the files that roofsweep opens to FILE, except those of MPI (TMPDIR,
+# traced FILE ARGUMENTS...: writes to FILE the names of the files that roofsweep opens, except those of MPI (TMPDIR,
 # shared memory).
 traced() {
     trace=$1

@@ -31,7 +31,7 @@ sed -n '/^```ini$/,/^```$/{/^```/!p}' "$root/postproc/README.md" >page.ini
 expect 0 script check "$paper" --targets page.ini
 row "^PASS #0 vm .* (6 checks)$"
 
-# `baseline` writes targets that its devices reach, and a slower device does not.
+# `baseline` writes targets that its devices reach, and that a slower device misses.
 expect 0 script baseline "$root/tests/data/node_4xh200.nc" --output fleet.ini
 grep -q "^dram triad = 4.408 TB/s +- 4.0 %$" fleet.ini || { cat fleet.ini; fail "the median of the fleet"; }
 [ "$(grep -c '^time_median' fleet.ini)" = 40 ] || fail "configurations"
@@ -42,8 +42,8 @@ expect 1 script check sick.nc --targets fleet_roofs.ini --quiet
 row "^FAIL #3 vm GPU-877b68f2" "dram triad: 4.408 TB/s +- 4.0 % MISSED"
 [ "$(grep -c '^PASS' output)" = 3 ] || { cat output; fail "another device fails"; }
 
-# Names of models that must be changed to be the name of a section. `check` reads each target that `baseline` wrote: a
-# slower row fails.
+# Some names of models are changed into names of sections. `check` reads each target that `baseline` wrote: a slower row
+# fails.
 odd='data["device_model"][:] = numpy.array(["A | B%20", " blanks  ", "DEFAULT", "[]#;"], object)'
 doctored "$root/tests/data/node_4xh200.nc" odd.nc "$odd"
 doctored odd.nc again.nc 'data["device_hostname"][:] = numpy.array(["other"] * 4, object)'
@@ -159,7 +159,7 @@ refused "none.ini: No such file" check "$paper" --targets none.ini
 printf '[NVIDIA H100 80GB HBM3]\n[NVIDIA H100 80GB HBM3 | none]\nwhere = batch=77\ntime_median = 1 s\n' >rows.ini
 expect 1 script check "$paper" --targets rows.ini
 row "^FAIL #0" "none: no row has batch=77"
-# Names of targets and texts of a file with control characters, which XML does not allow.
+# XML gets no control characters from names of targets and texts of a file.
 doctored "$paper" control.nc \
     'data["status"][3], data["error"][3] = 2, "ended \ufffe, \"quoted\" <here> & there"'
 printf '[NVIDIA H100 80GB HBM3]\n[NVIDIA H100 80GB HBM3 | a\033[31mb]\nwhere = batch=77\001\ntime_median = 1 s\n' >rows.ini

@@ -111,8 +111,8 @@ def check_handwritten(data):
 
 def check_energy(data):
     """The energy at the roofs differs from the energy by at most 40 %, in the median by 25 % (docs/measurements.md).
-    Only the pool needs twice as much: its issue slots are 75 % busy with instructions that are neither FLOPs nor bytes.
-    In a run of 0.7 s the power may exceed the cap by up to 11 %."""
+    Only the pool needs twice the energy at the roofs: its issue slots are 75 % busy with instructions that are neither
+    FLOPs nor bytes. In a run of 0.7 s the power may exceed the cap by up to 11 %."""
     rows = post.rows(data)
     off, share = rows.energy_at_roofs / rows.energy - 1, rows.energy_constant_share
     far = rows[off.abs() >= 0.4]

@@ -229,8 +229,8 @@ data["energy"][~beside] *= 1.05'
 expect 1 script compare "$two" busy.nc --quiet
 row "^PASS 2#0"
 row "^FAIL 2#1" ": another load takes 5..* % of the GPU.s time (limit 1.0 %); other processes beside 40 configurations: python3 (process 9, 5 % busy), l2 write, together slower by 7.9 % +- 0.5 "
-# A GPU that was measured beside a load is no reference: the reference is then the median of its model. Without one, the
-# device is inconclusive.
+# A GPU that was measured beside a load is no reference: the reference is then the median of its model. Without other
+# devices of its model, the device is inconclusive.
 doctored "$two" slower.nc '
 for value in "performance", "nominal_fraction", "clock_fraction":
     data[f"device_roof_{value}"][data["device_roof_name"][:] == "fp32 vector"] *= 0.97'

@@ -8,7 +8,7 @@
 #include "ranks/binding.h"
 #include "ranks/links.h"
 
-/* Up to 64 nodes, each pair meets once. With more, a node meets one other in each of 63 rounds. */
+/* Each pair of at most 64 nodes meets once. Each of more nodes meets 63 others, one in a round. */
 TEST(nodes_meet_once)
 {
     static const int counts[] = {2, 3, 4, 7, 64, 65, 10000};
@@ -79,7 +79,7 @@ TEST(more_ranks_than_cores_share)
 enum { RANKS = 8 };
 
 /* Launchers show GPUs in different ways. A letter is a PCI address. `visible`: devices of each rank
- * in its order. `taken`: device of each rank, "-" for none. `devices`: number of distinct ones. */
+ * in its order. `taken`: device of each rank, "-" for none. `devices`: their number. */
 TEST(each_rank_takes_a_device)
 {
     static const struct {

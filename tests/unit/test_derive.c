@@ -55,8 +55,8 @@ TEST(stated_bytes_are_of_device_memory)
     assert_string_equal(derive(&record, &device).roof_memory_level, "");
 }
 
-/* The footprint lies in a cache without a measured roof, as with "memory = dram". The roof of
- * device memory would show more than 100 %. */
+/* The footprint lies in a cache without a measured roof, as with "memory = dram". Relative to
+ * device memory, the row would exceed 100 %. */
 TEST(no_level_stands_in_for_another)
 {
     struct device device = gpu_device();

@@ -22,7 +22,7 @@ TEST(failures_to_open_have_a_reason)
         {{{.describe = "fail device too-old"}, .kind = LAST_KIND, .requested = LAST_KIND},
          "too-old",
          1},
-        {{.kind = LAST_KIND, .requested = FIRST_KIND}, "was it built", 0}, /* named by the user */
+        {{.kind = LAST_KIND, .requested = FIRST_KIND}, "was it built", 0}, /* the user's kind */
         {{{.describe = "kind=abacus; device u1"}, .kind = LAST_KIND, .requested = LAST_KIND},
          "describes a device of kind 'abacus'",
          1},
@@ -285,7 +285,7 @@ TEST(late_replies_are_ignored)
     bench_begin(&bench, (struct worker_script){.measure = "well; well"});
     struct record record = measured(&bench, "conv2d batch=3");
     record_clear(&record);
-    while (count > 0) { /* until the second record has cost the worker */
+    while (count > 0) { /* the second record ends the worker */
         executor_poll(bench.executor, descriptors, &count);
         poll(descriptors, count, 10);
         executor_step(bench.executor);

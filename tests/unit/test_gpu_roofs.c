@@ -583,7 +583,7 @@ FRESH_TEST(a_settled_clock_is_sustained_soon)
 }
 
 /* After the burst the clock falls to `share` of the full clock, and returns with a time constant.
- * The script's power is proportional to the clock: 700 W at the full one. The limit holds on the
+ * The script's power is proportional to the clock: 700 W at the full clock. The limit holds on the
  * average: a load draws more for a while, and then less. */
 FRESH_TEST(a_load_goes_on_until_the_clock_settles)
 {
@@ -620,7 +620,7 @@ FRESH_TEST(a_load_goes_on_until_the_clock_settles)
     }
 }
 
-/* The clock falls by a fifth: the burst has the high clock, the sustained value the low one. */
+/* The clock falls by a fifth: bursts run at the high clock, sustained loads at the low clock. */
 FRESH_TEST(sustained_comes_after_the_fall)
 {
     tune_all(false);

@@ -82,7 +82,7 @@ static void kernel_ran(uint64_t start, uint64_t node)
         .blockZ = 1,
         .registersPerThread = 10,
         .dynamicSharedMemory = 4096,
-        .sharedMemoryExecuted = 32768, /* if a block had all of it, only 6 would fit */
+        .sharedMemoryExecuted = 32768, /* only 6 blocks would fit, if each had all of it */
     };
 }
 
@@ -124,7 +124,7 @@ static void calls(const char *text)
 enum { UNCHECKED, NONE = -1 };
 struct program {
     const char *calls;
-    int kernels;         /* number in the trace; 0: the run does not both trace and count */
+    int kernels;         /* number in the trace; 0, unless the run traces and counts */
     int ranges;          /* that CUPTI reports; 0: those that were pushed */
     int pushed;          /* passes in this run: number, NONE or UNCHECKED */
     int runs;            /* passes of earlier runs */
@@ -269,7 +269,7 @@ BENCH_TEST(kernels_of_the_first_region_are_traced)
     injected_clear(&found);
 }
 
-/* A pass that is not the last is left for the next run. */
+/* Passes that a run does not count are left for the next run. */
 BENCH_TEST(passes_are_counted_or_left_or_refused)
 {
     enum { LAST = 1, LEFT = 2, UNLOADED = 4 };

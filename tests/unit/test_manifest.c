@@ -633,7 +633,7 @@ TEST(wrong_amendments_are_refused)
 
 /* ---- plans ---- */
 
-/* Each committed sweep has its number of configurations. All are possible and have a cost. */
+/* Each committed sweep has the expected configurations. All are possible and have a cost. */
 TEST(sweeps_have_their_points)
 {
     static const struct {
@@ -677,8 +677,8 @@ TEST(sweeps_have_their_points)
     }
 }
 
-/* The committed lists have their network's published multiply-adds for one image (for U-Net and
- * GPT-2, sums by hand), or all lines of DeepBench. */
+/* Each committed list has the published multiply-adds of its network for one image (U-Net and
+ * GPT-2: sums by hand), or all lines of DeepBench. */
 TEST(lists_are_their_networks)
 {
     static const struct {

@@ -257,7 +257,7 @@ TEST(energy_is_measured_on_request)
 }
 
 /* The row has the time and clock of the placement with the median time, and the spread between
- * placements, which a single one cannot show. Only a row at the power cap gets a run for its
+ * placements, which needs several placements. Only a row at the power cap gets a run for its
  * energy. */
 TEST(a_row_is_measured_in_placements)
 {
@@ -467,7 +467,7 @@ TEST(without_room_waiting_rows_are_counted_first)
     batch_destroy(batch, &device);
 }
 
-/* The waiting rows leave it no room. Without a second attempt it would be skipped. */
+/* Waiting rows leave the row no room. Without a second attempt the row would be skipped. */
 TEST(a_row_that_fails_beside_others_is_measured_alone)
 {
     struct device_state device = {.time = 1e-3, .iterations = 1, .room = 9, .crowded = 3};

@@ -191,7 +191,7 @@ static int scripted_number(nvml_device device, unsigned *value)
     return 0;
 }
 
-static const unsigned long long *scripted_xids; /* pending, up to a 0 */
+static const unsigned long long *scripted_xids; /* pending ones; 0 ends the list */
 
 static int scripted_wait(nvml_events events, struct nvml_event *event, unsigned ms)
 {

@@ -149,8 +149,8 @@ static struct onednn_tensor a_matrix(enum onednn_place place, int64_t rows, int6
     return onednn_matrix(PRECISION_FP32, place, rows, columns);
 }
 
-/* A packed tensor keeps the values of onednn_bind, unless the library uses the caller's layout,
- * which depends on the CPU. A reordered tensor has the current values. */
+/* A packed tensor keeps the values of onednn_bind, unless the library uses the caller's layout on
+ * this CPU. A reordered tensor has the current values. */
 DEVICE_TEST(packed_tensors_are_copied_once)
 {
     enum { N = 64 };

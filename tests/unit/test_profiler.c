@@ -241,7 +241,7 @@ BENCH_TEST(attachment_follows_the_last_request)
     }
 }
 
-/* The first trace decides: it compares times of known kernels without CUPTI and beside the tracer.
+/* The first trace decides whether the tracer stays: it times known kernels without and beside it.
  * The best of three times counts, since a single disturbance may be noise. */
 BENCH_TEST(a_tracer_that_disturbs_nothing_stays)
 {
@@ -266,7 +266,7 @@ BENCH_TEST(a_tracer_that_disturbs_nothing_stays)
     }
 }
 
-/* Without times of known kernels the next trace decides. */
+/* Without times of known kernels the decision is left to the next trace. */
 BENCH_TEST(without_known_kernels_nothing_is_decided)
 {
     test.known = STATUS_UNSUPPORTED; /* a device too full for them */

@@ -339,7 +339,7 @@ BENCH_TEST(folders_of_dead_workers_are_swept)
     scratch_remove(&next);
 }
 
-/* Each worker sweeps while other workers are between making a folder and locking it. */
+/* Each worker removes left folders, also while others have made a folder and not locked it yet. */
 BENCH_TEST(folders_made_at_once_stay)
 {
     enum { WORKERS = 4, FOLDERS = 300 };
@@ -431,7 +431,7 @@ BENCH_TEST(late_launches_differ_from_queued_ones)
     }
 }
 
-/* A region of more different kernels than a record has room for keeps its sums. */
+/* If a region has more kernels than a record can list, the record has only sums. */
 BENCH_TEST(too_many_kernels_leave_sums)
 {
     enum { KERNELS = RECORD_KERNELS_MAX + 1 };

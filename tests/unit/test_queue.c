@@ -77,7 +77,7 @@ static void predecessors(int count, int rounds, uint64_t seed, int before[][64])
     free(items);
 }
 
-/* No item has one predecessor in all rounds. It seldom has the same one in two rounds. */
+/* No item has one predecessor in all rounds. Equal predecessors in two rounds are rare. */
 TEST(rounds_have_other_orders)
 {
     int before[8][64], pairs = 0, equal = 0;

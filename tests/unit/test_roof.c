@@ -107,7 +107,7 @@ TEST(theory_is_at_the_measured_clock)
     assert_int_equal(roof.verdict, ROOF_UNPROVEN);
 }
 
-/* Above theory is an error to investigate; far above it, and 0, are damage. */
+/* Values above theory are errors to investigate; values far above theory, and zeros, are damage. */
 TEST(far_from_theory_is_refused)
 {
     static const struct {
@@ -410,7 +410,7 @@ TEST(each_work_has_its_bound)
         /* A copy: a fraction of the bandwidth, without a peak. */
         {{0, 0.001 * B, 0.002, 1}, {P, B, L}, 0, 0.5, 0, 0.002, BOUND_BANDWIDTH},
         {{0, 0.001 * B, 0.002, 1}, {NAN, B, L}, NAN, 0.5, 0, 0.002, BOUND_BANDWIDTH},
-        /* Registers alone; and an empty kernel, which takes less than its launch. */
+        /* A kernel without bytes; an empty kernel, which takes less time than its launch. */
         {{1e12, 0, 0.02, 1}, {P, NAN, L}, P, 50e12 / P, 0.02, 0, BOUND_COMPUTE},
         {{0, 0, 1e-6, 1}, {P, B, L}, NAN, 0, NAN, NAN, BOUND_OVERHEAD},
         {{1e12, 1e9, 0.02, NAN}, {P, B, L}, P, 50e12 / P, 0.02, 2e-5 * M, BOUND_COMPUTE},
@@ -418,7 +418,7 @@ TEST(each_work_has_its_bound)
         /* A skipped configuration. */
         {{1e12, 1e9, NAN, 1}, {P, B, L}, P, NAN, NAN, NAN, BOUND_UNKNOWN},
         {{1e12, 1e9, 0.02, 1}, {NAN, B, L}, NAN, NAN, NAN, NAN, BOUND_UNKNOWN},
-        /* T < n * L holds whatever the peak. */
+        /* T < n * L is known without a peak. */
         {{1e12, 1e9, 0.02, 1e6}, {NAN, B, L}, NAN, NAN, NAN, NAN, BOUND_OVERHEAD},
         {{1e12, NAN, 0.02, 1}, {P, B, L}, NAN, NAN, NAN, NAN, BOUND_UNKNOWN},
         {{NAN, 1e9, 0.02, 1}, {P, B, L}, NAN, NAN, NAN, NAN, BOUND_UNKNOWN},

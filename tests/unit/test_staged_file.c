@@ -102,7 +102,7 @@ static void assert_holds(const char *path, const char *text)
     assert_string_equal(content, text);
 }
 
-/* `published`: as of staged_file_publish */
+/* `published` is that of staged_file_publish. */
 static enum status publish_as(const char *path, char *published, struct error *error)
 {
     struct staged_file file;

@@ -233,8 +233,8 @@ static struct scripted_work call_of_a_library(void)
     return work;
 }
 
-/* A host slower than before still finishes within the limit. A host that pauses for longer than the
- * limit does not: after the second attempt each sample is tried once, with a short limit. */
+/* A host slower than before still finishes within the limit. For a host that pauses longer than the
+ * limit, after the second attempt each sample is tried once, with a short limit. */
 SCRIPT_TEST(a_slow_host_is_waited_for_within_a_limit)
 {
     enum { SAMPLES = 20 };
@@ -320,9 +320,9 @@ SCRIPT_TEST(samples_that_do_not_fit_together_come_one_by_one)
     record_clear(&record);
 }
 
-/* A sample is larger than the queue: only a device faster than the host has to wait. If both are
- * about as fast, the host gets a head start. No blocking kernel reaches a long limit, even if the
- * host loaded code for 0.2 s in the first iteration. */
+/* A sample is larger than the queue. A device much faster than the host waits for launches. If both
+ * are about as fast, the host gets a head start. No blocking kernel reaches a long limit, even if
+ * the host loaded code for 0.2 s in the first iteration. */
 SCRIPT_TEST(more_launches_than_the_queue_holds)
 {
     enum { SAMPLES = 5, LAUNCHES = 5000 };
