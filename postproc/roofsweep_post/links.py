@@ -12,6 +12,7 @@ import pandas
 from . import verdicts
 from .deviations import LESS, judged
 from .frames import flat, several
+from .presence import wants
 from .texts import listed, share
 
 VALUES = {"bandwidth": "B/s", "latency": "s"}  # bandwidth of the largest size, time of the smallest size
@@ -110,14 +111,26 @@ def add_line(verdict, line):
     verdict.add(text, why if bad else "", "fail" if fails else "inconclusive" if bad else "pass", **values)
 
 
+def unmeasured(data):
+    """Returns {host: kinds of links that one of its nodes lacks, although the manifest has `links = yes`}."""
+    node, to = (data[f"link_{name}"].fillna(-1).values for name in ("node", "node_to"))
+    own, between = data["device_node"].values.astype(int), (to >= 0) & (to != node)
+    sessions = np.array([key.rpartition("/")[0] for key in data["device_key"].values], object)
+    lacks = {}
+    for place in np.unique(own) if wants(data, "links=yes") else ():
+        job, here = np.isin(sessions, sessions[own == place]), (node == place) | (to == place)
+        kinds = lacks.setdefault(data["node_hostname"].values[place], [])
+        kinds += ["between its devices"] * ((own == place).sum() > 1 and not (here & ~between).any())
+        kinds += ["with other nodes"] * (len({*own[job]}) > 1 and not (here & between).any())
+    return lacks
+
+
 def verdicts_of(files, found, *how):
-    """Returns a verdict for each node with links to compare. If there are several files, nodes of the first file have
-    no verdict. found: pairs() with limits; how: see judged()."""
-    if found.empty:
-        return []
-    made, best = [], ends(found)
+    """Returns a verdict for each node with links to compare, or without links that the manifest wants. If there are
+    several files, nodes of the first file have no verdict. found: pairs() with limits; how: see judged()."""
+    made, best = [], found if found.empty else ends(found)
     best = best.assign(kind=best["key"].str.replace(r" of \d+", "", regex=True))
-    tables = [own[own["limit"].notna()] for own in judge(found, best, *how)]
+    tables = [] if found.empty else [own[own["limit"].notna()] for own in judge(found, best, *how)]
     lines = {}
     for line in [line for table in tables for line in table.to_dict("records")]:
         lines.setdefault((line["file"], line["hostname"]), []).append(line)
@@ -127,9 +140,9 @@ def verdicts_of(files, found, *how):
     for number in range(len(files) > 1, len(files)):
         names, hosts, models = (files[number][name].values for name in HOSTS)
         places = {host: place for place, host in reversed([*enumerate(names)])}
-        counts = Counter(hosts)
+        counts, lost = Counter(hosts), unmeasured(files[number])
         for host, model in reversed(dict(zip(hosts[::-1], models[::-1])).items()):
-            verdict = verdicts.Verdict(f"{number + 1}#{places[host]} {host}, links", "", model, host)
+            verdict = verdicts.Verdict(f"{number + 1}#{places.get(host, '')} {host}, links", "", model, host)
             for line in lines.get((number, host), []):
                 add_line(verdict, line)
             there = has.get((number, host), set())
@@ -142,5 +155,7 @@ def verdicts_of(files, found, *how):
                 if lacks and counts[host] > 1:
                     why = f"{len(lacks)} links not measured, which {by}: {listed(lacks, 2)}"
                     verdict.add("missing links", why, word, value=float(len(lacks)), limit=0.0)
+            for kind in lost.get(host, ()):
+                verdict.add("links", f"links = yes, but there are none {kind}", "inconclusive")
             made += [verdict] if verdict.checks else []
     return made

@@ -71,10 +71,10 @@ def failures(files):
     return found
 
 
-def replicated(data):
-    """Returns whether the manifest has `distribute = replicate`, so that each device measures each configuration."""
+def wants(data, line):
+    """Returns whether the manifest has a line, such as "distribute=replicate"."""
     lines = ["".join(line.split()) for line in str(data.attrs.get("manifest", "")).splitlines()]
-    return "distribute=replicate" in [line.partition(";")[0] for line in lines]
+    return line in [own.partition(";")[0] for own in lines]
 
 
 class Expected:
@@ -95,7 +95,7 @@ class Presence:
     compare.py. names: {key: text} for rows."""
 
     def __init__(self, files, devices, all_roofs, all_times, names):
-        self.names, self.replicated = names, [replicated(data) for data in files]
+        self.names, self.replicated = names, [wants(data, "distribute=replicate") for data in files]
         roofs, rows = single(all_roofs[all_roofs["usable"]]), single(all_times)
         self.alone = {number for number, count in devices["file"].value_counts().items() if count == 1}
         self.expected = {

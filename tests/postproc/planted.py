@@ -1,5 +1,5 @@
 """Plants components of variance in the file of a node. `spread` must find them within 15 %, and the interval +- must
-contain 90 to 98 % of repeated measurements. Plants slow links in nodes that are made up: `compare` must name their slow
+contain 90 to 98 % of repeated measurements. Plants slow links between invented nodes: `compare` must name their slow
 end, and no other.
 
 Usage: planted.py NODE.nc. The planted times have an effect of each device, an effect of the process and one of the
@@ -14,7 +14,7 @@ import xarray
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "bench"))
 from coverage import inside
-from roofsweep_post import baseline, check, compare, links, load, rows, spread, targets
+from roofsweep_post import baseline, check, compare, deviations, links, load, rows, spread, targets
 
 PLANTED = {"sample": 0.004, "placement": 0.003, "process": 0.006, "predecessor": 0.005, "device": 0.01}
 ROUNDS, PLACEMENTS, SAMPLES = 12, 3, 33
@@ -68,12 +68,12 @@ def linked(choose, nodes, slow, by=0.75):
     data = {f"link_{name}": ("link", np.array(own)) for name, own in zip(names, zip(*lines))}
     data |= {"device_hostname": ("device", np.repeat(hosts, 4)), "device_uuid": ("device", gpus)}
     data |= {"device_model": ("device", ["H200"] * len(gpus)), "device_kind": ("device", ["cuda"] * len(gpus))}
-    data |= {"node_hostname": ("node", hosts)}
+    data |= {"node_hostname": ("node", hosts), "device_key": ("device", [f"session/{gpu}" for gpu in gpus])}
     return xarray.Dataset(data | {"device_node": ("device", np.repeat(range(nodes), 4))})
 
 
 def faults_of(*files):
-    """Returns {host: reasons} of the nodes that do not pass, with their word."""
+    """Returns {host: (verdict, reasons)} of the nodes that do not pass."""
     found = links.verdicts_of(files, compare.link_table(files), 0.04, False, 0 if len(files) > 1 else None)
     return {one.hostname: (one.word, " ".join(one.reasons)) for one in found if one.word != "PASS"}
 
@@ -103,6 +103,12 @@ def check_links(choose):
     assert failing == {("n1", f"link copy bandwidth {end} n1-2: 388 GB/s +- 4 %") for end in ("from", "to")}, failing
     whole = linked(choose, 1, [])
     assert "which the reference has" in faults_of(whole, whole.isel(link=slice(0)))["n0"][1]
+    none = faults_of(linked(choose, 2, []).isel(link=slice(0)).assign_attrs(manifest="[peaks]\nlinks = yes ; all\n"))
+    why = " ".join(f"links = yes, but there are none {kind}" for kind in ("between its devices", "with other nodes"))
+    assert none == dict.fromkeys(["n0", "n1"], ("INCONCLUSIVE", why)), none
+    # Bandwidths (MB/s) of three healthy nodes on a busy host, and of a slow node.
+    wide = {"value": [599.0, 924.0, 924.0, 68.0], "unit": "B/s", "key": "link", "file": 0, "model": "CPU"}
+    assert deviations.judged(pandas.DataFrame(wide | {"uuid": [*"abcd"]}))["slow"].tolist() == [False] * 3 + [True]
 
 
 def main(path):
