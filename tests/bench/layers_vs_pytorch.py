@@ -5,9 +5,9 @@ sum differs by more than 10 %. Needs a GPU and PyTorch.
 
 Usage: layers_vs_pytorch.py WORKER
 
-WORKER is the program roofsweep-worker-cuda. The worker replays rows from graphs, too, and uses PyTorch's cuDNN. layers.py
-prints operations of the network that are missing in the list. For each kind of layer the time of its rows stands beside
-the time of PyTorch's kernels in the network. In the gap no kernel runs."""
+WORKER is the program roofsweep-worker-cuda. The worker replays rows from graphs, too, and uses PyTorch's cuDNN.
+layers.py prints operations of the network that are missing in the list. For each kind of layer the time of its rows
+stands beside the time of PyTorch's kernels in the network. In the gap no kernel runs."""
 
 import collections
 import csv
