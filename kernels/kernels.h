@@ -141,6 +141,7 @@ cudaError_t kernel_conv2d(const struct conv2d *shape, const struct conv2d_arrays
 /* y = f(y + b), in place; b NULL: no bias. */
 cudaError_t kernel_conv2d_finish(const struct conv2d *shape, void *y, const void *b,
                                  cudaStream_t stream);
+/* dz = dy f'(z), from y = f(z) */
 cudaError_t kernel_conv2d_slope(const struct conv2d *shape, void *dz, const void *dy, const void *y,
                                 cudaStream_t stream);
 /* db[filter] = sum of dz over all pixels. */

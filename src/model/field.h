@@ -23,7 +23,7 @@
 enum field_type {
     FIELD_TEXT,       /* char[size], NUL-terminated */
     FIELD_INTEGER,    /* int64_t */
-    FIELD_DOUBLE,     /* double; fields_check checks this and further types to FIELD_TIME_PARTS */
+    FIELD_DOUBLE,     /* double; the types to FIELD_TIME_PARTS hold doubles */
     FIELD_LEVELS,     /* double[LEVEL_COUNT]; in JSON an object by level */
     FIELD_PRECISIONS, /* double[PRECISION_COUNT]; in JSON an object by precision */
     FIELD_HEALTH,     /* double[HEALTH_COUNT]; in JSON an object by name */

@@ -10,7 +10,7 @@ struct profiled_work {
     enum status (*prepare)(void *argument, struct error *error); /* neither counted nor traced */
     enum status (*run)(void *argument, struct error *error);
     void *argument;
-    /* Called right before a traced run: launches, outside the trace, one kernel that blocks the
+    /* Called right before a traced run: launches one kernel, absent from the trace, that blocks the
      * device while `run` enqueues. NULL: no blocking kernel. */
     enum status (*block)(void *argument, struct error *error);
 };

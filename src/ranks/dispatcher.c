@@ -630,9 +630,11 @@ static void note_counters(struct dispatcher *dispatcher, int from, const struct 
 
 static void handle_device(struct dispatcher *dispatcher, const struct message *message)
 {
-    struct device *device = or_abort(malloc(sizeof *device));
+    struct device *device = malloc(sizeof *device);
     struct error unread;
-    if (device_decode(json_text_of(message->text), device, &unread)) {
+    if (!device) {
+        stop(dispatcher, STATUS_SYSTEM, "no memory for a device description");
+    } else if (device_decode(json_text_of(message->text), device, &unread)) {
         stop(dispatcher, STATUS_SYSTEM, "a rank sent a device description that cannot be read");
     } else {
         queue_action(dispatcher,

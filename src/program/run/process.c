@@ -30,7 +30,6 @@ static const double end_patience = 10; /* s; longest wait for a process that han
 
 /* A command that runs. Descriptors are the worker's ends; -1: closed. */
 struct running {
-    pid_t reaper;
     int life, report, output;
     int channel; /* socket: the standard input of a persistent process */
     struct reaper_report ended;
@@ -67,7 +66,7 @@ struct pipes {
 /* A child inherits the affinity of the calling thread, so the thread takes the affinity of the
  * process while it starts the child. */
 static int spawn_bound(const struct process *process, const char *path, char **arguments,
-                       const posix_spawn_file_actions_t *actions, pid_t *pid)
+                       const posix_spawn_file_actions_t *actions)
 {
     posix_spawnattr_t attributes;
     size_t size = process->cpus ? process->cpus_size : 0;
@@ -76,7 +75,7 @@ static int spawn_bound(const struct process *process, const char *path, char **a
                  sched_setaffinity(0, size, process->cpus) == 0;
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
-    int failure = posix_spawn(pid, path, actions, &attributes, arguments, process->environment);
+    int failure = posix_spawn(NULL, path, actions, &attributes, arguments, process->environment);
     posix_spawnattr_destroy(&attributes);
     if (bound)
         sched_setaffinity(0, size, own);
@@ -84,8 +83,7 @@ static int spawn_bound(const struct process *process, const char *path, char **a
     return failure;
 }
 
-static int spawn(const struct process *process, const char *path, const struct pipes *pipes,
-                 pid_t *pid)
+static int spawn(const struct process *process, const char *path, const struct pipes *pipes)
 {
     size_t count = 0;
     while (process->words[count])
@@ -106,7 +104,7 @@ static int spawn(const struct process *process, const char *path, const struct p
     posix_spawn_file_actions_adddup2(&actions, pipes->output[1], STDERR_FILENO);
     posix_spawn_file_actions_adddup2(&actions, pipes->life[0], REAPER_LIFE);
     posix_spawn_file_actions_adddup2(&actions, pipes->report[1], REAPER_REPORT);
-    int failure = spawn_bound(process, path, arguments, &actions, pid);
+    int failure = spawn_bound(process, path, arguments, &actions);
     posix_spawn_file_actions_destroy(&actions);
     free(arguments);
     return failure;
@@ -136,7 +134,7 @@ static enum status start(const struct process *process, struct running *running,
         }
     }
     if (!failure)
-        failure = spawn(process, path, &pipes, &running->reaper);
+        failure = spawn(process, path, &pipes);
     for (size_t i = 0; i < sizeof theirs / sizeof *theirs; ++i) {
         close_once(theirs[i]);
         if (failure)
