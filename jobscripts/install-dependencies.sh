@@ -64,8 +64,8 @@ elif [ -n "$missing$wanted" ] && [ "$(id -u)" -eq 0 ]; then
     apt-get install -y -q --no-install-recommends $missing
 fi
 
-# Neither distribution has a package of ruff, so ruff is installed where tests/lint.sh looks for it. Without a network
-# ruff is left out.
+# Neither distribution has a package of ruff, so ruff is installed where tests/lint.sh looks for it. ruff is left out if
+# there is no network.
 tools=$(dirname "$0")/../build/tools
 if [ -n "$tested" ] && [ ! -x "$tools/bin/ruff" ]; then
     { python3 -m venv "$tools" && "$tools/bin/pip" install --quiet ruff==0.17.6; } ||

@@ -53,8 +53,8 @@ TCGEN05(block_fp8, packed_fp8, float, 32, "f8f6f4", 1, 0, true)
 TCGEN05(block_int8, packed_int8, int32_t, 32, "i8", 2, 1, false)
 
 /* Every 32 neighbouring elements along k have a scale of 8 bits, a power of 2. The scales of A are
- * in the 4 columns after the sums, the scales of B in 8 columns. All scales are 1, so their order
- * does not matter. */
+ * in the 4 columns after the sums, those of B in 8 columns that begin 8 columns after the sums. All
+ * scales are 1, so their order does not matter. */
 struct block_fp4 {
     typedef packed_fp4 operand;
     typedef float sum;

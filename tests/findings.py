@@ -5,8 +5,8 @@ Background User's Guide", one by one. Findings about frameworks and of the guide
 
 Usage: findings.py [--write | --check | --flips]
 
-Prints the page docs/findings.md, made from the committed files. --write renews the page. With --check the exit status
-is 1 if the page differs, with --flips if a changed copy of a file leaves a verdict as it is."""
+Prints the page docs/findings.md, made from the committed files. --write renews the page. The exit status is 1 if the
+page differs (--check), or if a changed copy of a file leaves a verdict as it is (--flips)."""
 
 import os
 import re

@@ -562,7 +562,7 @@ def page(f):
         processor=cpu.data.device_model.values[0],
         sizes=" or ".join(str(len(table[SHAPE].drop_duplicates())) for table in (cpu.conv2d, cpu.lstm)),
         ranks="\n".join(ranks(cpu)),
-        agreement=f"{len(shared)} kernels run in the same grid in several frameworks, and do "
+        agreement=f"{len(shared)} kernels have the same grid in several frameworks, and "
         + ("NOT " if wrong else "")
         + "the same FLOPs to the last digit."
         + (

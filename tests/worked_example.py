@@ -21,7 +21,7 @@ REQUEST = '{"op":"measure","configuration":"scale elements=1000000","iterations"
 
 
 def lines_insert(text, listing):
-    """Returns the text with the lines `+...` of a listing, each after the line that precedes it in the listing."""
+    """Inserts the `+...` lines of a listing into the text, each after the line that precedes it in the listing."""
     place = None
     for line in listing.splitlines():
         if line.startswith("+"):

@@ -173,8 +173,8 @@ FIGURES = [
 
 
 def numbers(arguments):
-    """Returns numbers of a figure's rows: the longest over the shortest time of the frameworks at one point, the
-    largest over the smallest intensity of a series, launch overhead in us, and the number of rows in its box."""
+    """Returns four numbers of a figure: longest / shortest time of the frameworks at one point, largest / smallest
+    intensity of a series, launch overhead in us, and the rows in its box."""
     options = cli.arguments(["plot", *arguments.split()])
     how = {name: getattr(options, name) for name in ("where", "series", "by", "labels")}
     scene = figures.scene([roofsweep_post.load(path) for path in options.files], **how)
@@ -212,9 +212,9 @@ def beside():
     gap, within = (float(np.median(times[names == name])) for name in ("launch gap", "launch gap graph"))
     text = f"""The paper compares PyTorch 1.5, TensorFlow 1.15 and 2.2 on a V100 of 130 FLOP/B; here cuDNN, PyTorch and
 JAX run on an {data["device_model"].values[0]} of {peak / width:.0f} FLOP/B. A box is a row's launch overhead:
-{gap:.2f} us for each launch, {within:.2f} us within a CUDA graph, in the paper 4.2 us. The "time of frameworks" is the
-longest over the shortest time at one point. The "intensity on the axis" is the largest over the smallest intensity of a
-series."""
+{gap:.2f} us for each launch, or {within:.2f} us within a CUDA graph. In the paper a launch takes 4.2 us. The "time of
+frameworks" is the longest time at one point divided by the shortest. The "intensity on the axis" is the largest
+intensity of a series divided by the smallest."""
     head = "| figure | in the paper | here | time of frameworks | intensity on the axis | overhead, us | in a box |"
     lines = [" | ".join([name.removeprefix("figure"), *told, *numbers(own[name])]) for name, told in BESIDE.items()]
     lines = [line.format(**facts(peak / width)) for line in lines]

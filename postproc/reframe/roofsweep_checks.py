@@ -2,7 +2,7 @@
 
 reframe -c postproc/reframe/roofsweep_checks.py -r -S manifest=$PWD/sweeps/roofs.ini -S targets=$PWD/sweeps/targets.ini
 
--S num_tasks=8 starts a rank for each of 8 devices, with a parallel launcher in the site's configuration. Each roof is
+-S num_tasks=8 starts 8 ranks, one for each device; the site's configuration must name a parallel launcher. Each roof is
 a performance variable, with the median over the devices; a site sets `reference` as for any test. The targets say what
 each device must reach."""
 

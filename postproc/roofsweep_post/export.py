@@ -15,8 +15,8 @@ from .frames import flat, kernels, roofs, rows
 from .texts import Refused
 
 HELP = "rows, roofs, kernels, devices, nodes or links as CSV, JSON, Markdown, Parquet or a spreadsheet"
-DESCRIPTION = """Writes one table of a result file, or of several files below each other: rows, roofs,
-kernels, devices, nodes or links. Flags are words, units are SI, missing values are empty (null in JSON), counts are
+DESCRIPTION = """Writes one table of a result file: rows, roofs, kernels, devices, nodes or links. Several files
+follow one another in the table. Flags are words, units are SI, missing values are empty (null in JSON), counts are
 whole numbers. The output's name chooses the format: .csv, .json, .md, .parquet, .xlsx.
 
 In CSV and .xlsx, a text that begins with = + - or @, also as wide characters, has a ' in front, so that no spreadsheet

@@ -280,8 +280,7 @@ class Layout:
         return [name for name, variable in self.variables.items() if variable.dims[0] in dims]
 
     def read(self, source, name, low, high):
-        """Returns values of a source, converted to the flags and to the order of names (such as memory levels) of the
-        new file."""
+        """Returns values of a source, with the new file's flag values and order of names (such as memory levels)."""
         variable, own, values = self.variables[name], source.variables[name], source.column(name, low, high)
         if own.words != variable.words:
             values = np.clip(values, 0, len(own.words))

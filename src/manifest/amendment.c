@@ -176,8 +176,8 @@ static void write_missing_groups(struct writer *writer)
     }
 }
 
-/* Writes words_hint for a wrong label. `groups`: allows sweep, measure and peaks, too. "": no
- * memory. */
+/* Sets `hint` to the text of words_hint for a wrong label, or to "" if memory is lacking. With
+ * `groups`, sweep, measure and peaks are labels, too. */
 static void hint_labels(const struct manifest *manifest, bool groups, const char *text,
                         char hint[WORDS_HINT])
 {

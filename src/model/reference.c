@@ -53,7 +53,7 @@ static double element_size(const struct slice *slice, int64_t i)
     return fmax(fabs(slice->expected[i]), slice->terms ? fabs(slice->terms[i]) : 0.0);
 }
 
-/* Errors of the elements [begin, end); their root mean square counts as at least `least`. */
+/* Errors of [begin, end). The root mean square of element_size counts as at least `least`. */
 static struct slice_errors part_errors(const struct slice *slice, const double *values,
                                        int64_t begin, int64_t end, double least)
 {

@@ -5,10 +5,10 @@
  * rank that sends again takes part again. The first of two records of one configuration counts.
  *
  * Timed rows may wait and be counted together. They wait until a batch is full ([measure]
- * count_together, by default the device's own number), until 10 s of timings would be lost with the
- * worker, or until no work is left for the rank. A rank counts a little earlier if no other rank of
- * its host is counting, so that ranks of a host count at different times. Rows that are lost before
- * counting are measured again and counted alone.
+ * count_together, by default the device's own number), until they took 10 s, which would be lost
+ * with the worker, or until no work is left for the rank. A rank counts a little earlier if no
+ * other rank of its host is counting, so that ranks of a host count at different times. Rows that
+ * are lost before counting are measured again and counted alone.
  *
  * With a time limit, only configurations that fit are assigned (estimate.h). The sweep ends, with a
  * report of remaining configurations, if no configuration fits or the limit is reached. */

@@ -23,8 +23,8 @@ struct node_roofs_settings {
     /* The device has its roofs or is lost: the rank only takes part in collective calls. */
     bool skip;
     double timeout; /* s; limit of a roof; tuning may take three times as long */
-    /* Limit on waiting for ranks of the node, with a time and a signal. Afterwards the rank leaves
-     * with the roofs so far. */
+    /* Limit on waiting for ranks of the node: a time, which a signal can shorten. Afterwards the
+     * rank leaves with the roofs so far. */
     struct wait_limit wait_limit;
 };
 

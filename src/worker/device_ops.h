@@ -135,8 +135,8 @@ struct device_ops {
      * flops_*, bytes_* and counters of the records. If rows cannot be counted, record->counters has
      * the reason, and the status is STATUS_OK. `kernels` and `causes` count the kernels that the
      * last `trace` of the row's work found. The counts of a row do not depend on the other rows.
-     * After a failure the rows can be counted again. May charge PART_COUNTS of a record with the
-     * row's own time. NULL: the device has no counters. */
+     * After a failure the rows can be counted again. May add a row's own time to PART_COUNTS of its
+     * record. NULL: the device has no counters. */
     enum status (*count_hardware)(struct device_state *state, const struct countable *rows,
                                   size_t count, struct error *error);
 

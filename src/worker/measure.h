@@ -36,7 +36,7 @@ enum status measure_keep_samples(const double *samples, size_t count, struct rec
 /* Times and context switches of a process, since its begin or between two readings. */
 struct occupancy {
     double wall, running; /* s; running: CPU time of all threads */
-    double waiting;       /* s, for which threads that could run had no core; NaN: unknown */
+    double waiting;       /* s in which runnable threads had no core; NaN: unknown */
     int64_t switches;     /* involuntary context switches */
 };
 /* Reads the values of RUSAGE_SELF or RUSAGE_CHILDREN, except `waiting`. */

@@ -36,8 +36,7 @@ SIZES = (0.01, 0.02, 0.03, 0.05)
 
 
 def roofs_like(pattern):
-    """Returns a function that chooses the judged roofs with this name: (their keys, pattern of the expected first
-    reason)."""
+    """Returns a function for PLANTS: all judged roofs whose keys match the pattern become slower."""
     return lambda roofs, rows, dice: ([key for key in roofs if re.search(pattern, key)], f"{pattern}.* slower")
 
 

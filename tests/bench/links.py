@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Compares NCCL's operations timed by roofsweep and by calls of NCCL in graphs of PyTorch. With --slow, makes a node
-with a slow link, which `compare` must find.
+"""Compares times of NCCL's operations in roofsweep with those of NCCL's calls in graphs of PyTorch. With --slow, makes
+a node with a slow link, which `compare` must find.
 
 Usage: links.py BIN [GPUS [RUNS]]
        links.py --slow BIN [NODES [RATE]]

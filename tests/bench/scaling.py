@@ -4,9 +4,8 @@
 Usage: scaling.py [--build FOLDER] [GPUS...] (default: 1 2 4)
 
 Prints a table with a line for each number of GPUs and way of counting. Its columns are: the time from the start of the
-first row to the last record; the median time of a row; the tail, which is the time in which only some ranks work, from
-the end of the first rank's last row; the mean time of the first row of a rank, in which libraries start; and the rows a
-second after these first rows."""
+first row to the last record; the median time of a row; the tail, from the end of the first idle rank's last row to the
+last record; the mean time of a rank's first row, in which libraries start; and the rows per second after that row."""
 
 import argparse
 import collections

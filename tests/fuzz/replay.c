@@ -1,6 +1,6 @@
-/* Replaces a fuzzer: runs each file of the command line, cut off after each of its bytes. With
- * -runs=N in front, runs N more inputs, the same in each call: random bytes of the files are
- * changed, left out or repeated, and numbers are replaced by extreme ones. */
+/* Replaces a fuzzer: runs every prefix of each file of the command line. With -runs=N in front,
+ * runs N more inputs, the same in each call: random bytes of the files are changed, left out or
+ * repeated, and numbers are replaced by extreme ones. */
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdint.h>

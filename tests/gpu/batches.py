@@ -1,11 +1,11 @@
 """Compares rows that are counted together, in any order, with rows that are counted one by one: their counts must be
 equal.
 
-Kernels that are counted one by one three times do not move equal bytes each time: the contents of a cache depend on the
-addresses of tensors and on the order of blocks. With hot caches a row moves few bytes from DRAM, a small share of its
-footprint. So differences of bytes are taken relative to the footprint or the bytes, whichever is larger. A batch may
-differ from single rows by the differences among single rows, plus the largest of MOVED, TOLERANCE (at L2: COALESCED)
-and FLOOR. The median difference of the rows is at most MEDIAN. FLOPs must be equal.
+If a kernel is counted alone three times, its bytes differ each time: the contents of a cache depend on the addresses of
+tensors and on the order of blocks. With hot caches a row moves few bytes from DRAM, a small share of its footprint. So
+differences of bytes are taken relative to the footprint or the bytes, whichever is larger. A batch may differ from
+single rows by the differences among single rows, plus the largest of MOVED, TOLERANCE (at L2: COALESCED) and FLOOR. The
+median difference of the rows is at most MEDIAN. FLOPs must be equal.
 
 Usage: batches.py WORKER, by batches.sh.
 """

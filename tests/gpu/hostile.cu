@@ -199,7 +199,7 @@ static void profiles(float *x)
     usual(x);
 }
 
-/* Launches another number of kernels in each process. */
+/* Launches a different number of kernels in each process. */
 static void unsteady(float *x)
 {
     cudaProfilerStart();

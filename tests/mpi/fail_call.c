@@ -102,7 +102,7 @@ static const char *of_file(FILE *stream, const char *kind)
         errno = code;                                                                              \
         return failed;                                                                             \
     }
-/* The dynamic linker allocates itself, so dlsym() cannot find these. */
+/* dlsym() cannot find allocation functions, because the dynamic linker itself allocates memory. */
 #define WRAP_ALLOCATION(name, bytes, parameters, arguments)                                        \
     void *__libc_##name parameters;                                                                \
     void *name parameters                                                                          \

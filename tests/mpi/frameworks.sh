@@ -1,6 +1,6 @@
 #!/bin/sh
-# The programs of sweeps/programs as rows on the CPU: each installed framework, whose results are compared with its own
-# in fp64. The test is skipped without a framework. ROOFSWEEP_FRAMEWORKS names a Python that has some.
+# Runs the programs of sweeps/programs as rows on the CPU, in each installed framework. Results are compared with the
+# framework's own in fp64. The test is skipped without a framework. ROOFSWEEP_FRAMEWORKS names a Python that has some.
 . "$(dirname "$0")/lib.sh"
 frameworks=${ROOFSWEEP_FRAMEWORKS:-python3}
 cp "$root"/sweeps/programs/*.py .

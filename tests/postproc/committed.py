@@ -132,9 +132,9 @@ def check_roofs(data):
 
 
 def check_node(data):
-    """Two GPUs start a roof that is measured together within half a millisecond, after all roofs alone. A busy
-    neighbour changes roofs of on-chip units only through the power limit. An algorithm has equal counted FLOPs and
-    about equal times on both GPUs."""
+    """Two GPUs start each joint roof within half a millisecond of each other, after all roofs that are measured alone.
+    A busy neighbour changes roofs of on-chip units only through the power limit. An algorithm has equal counted FLOPs
+    and about equal times on both GPUs."""
     name, condition = data.device_roof_name.values, data.device_roof_condition.values
     start = data.device_roof_start_time.values
     alone, together = condition == "alone", condition == "together"

@@ -31,7 +31,7 @@ def named_devices(found, files):
 
 
 def roof_nodes(data, where=(), **_):
-    """Returns the Nodes of roofs: each device is compared with others of its model, and in later files with itself."""
+    """Returns a Nodes of roofs: each device is compared with others of its model, and in later files with itself."""
     files = several(data)
     table = choose(roof_table(files), where)
     found = judged(medians(table[table["usable"]], "key")).dropna(subset="deviation")
@@ -41,7 +41,7 @@ def roof_nodes(data, where=(), **_):
 
 
 def time_nodes(data, where=(), labels=(), **_):
-    """Returns the Nodes of times of configurations that several devices measured."""
+    """Returns a Nodes of times of configurations that several devices measured."""
     files = several(data)
     table = choose(time_table(files), [*where, *([f"label={','.join(labels)}"] if labels else [])])
     roofs_found = roof_table(files)

@@ -4,10 +4,10 @@
  *
  * The reaper runs the command in the folder, in a process group of its own. The reaper ends all
  * that the command has started, and reports, when the command ends, when the worker writes a byte
- * to REAPER_LIFE, or when the worker's death closes REAPER_LIFE. Then it waits: if the worker dies,
- * it sweeps scratch folders; a worker that has removed its own folder kills it. The reaper leads a
- * session of its own and has another name than the other programs, so that it outlives a worker
- * that is killed with its group, or by `pkill -f roofsweep`. */
+ * to REAPER_LIFE, or when the worker's death closes REAPER_LIFE. Then the reaper waits: it sweeps
+ * scratch folders if the worker dies; a worker that has removed its own folder kills the reaper.
+ * The reaper leads a session of its own, and its name differs from those of the other programs, so
+ * that it outlives a worker that is killed with its group, or by `pkill -f roofsweep`. */
 #pragma once
 
 #include <stdbool.h>

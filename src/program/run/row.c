@@ -132,8 +132,9 @@ static enum status program_ungraph(struct program *program, struct error *error)
     return status;
 }
 
-/* 128-bit xxHash (XXH3) of the joined contents of all regular files that words of the command name.
- * Relative names are below `folder`. "" if no word names a file, as in a command found in PATH. */
+/* 128-bit xxHash (XXH3) of the joined contents of all regular files whose names are words of the
+ * command. Relative names are below `folder`. "": no word names a file, as in a command found in
+ * PATH. */
 static void program_hash(char *const *words, const char *folder, char hash[PROGRAM_HASH])
 {
     XXH3_state_t *state = XXH3_createState();

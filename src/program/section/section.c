@@ -296,7 +296,8 @@ static enum status ungraphed_check(struct point *p, const struct line *line, str
     return axis_set(&axes, line, error);
 }
 
-/* The rows env.NAME and ungraphed.AXIS match all keys that begin with env. and ungraphed. */
+/* The row env.NAME matches all keys that begin with "env.", the row ungraphed.AXIS all that begin
+ * with "ungraphed.". */
 /* clang-format off */
 static const struct setting {
     enum status (*put)(struct point *p, const struct line *line, struct error *error);

@@ -1,4 +1,4 @@
-/* Kernels, FLOPs and bytes of rows, from the profiler into their records. */
+/* Puts kernels, FLOPs and bytes from the profiler into the records of rows. */
 #pragma once
 
 #include <stdbool.h>

@@ -20,7 +20,7 @@ enum status graph_kernels(struct gpu *gpu, struct work *work, graph_kernel_visit
 
 /* Makes work that replays a graph (launch = graph). Each iteration launches a graph of one
  * iteration, with the algorithm that `stream` has chosen. Preparations (work_ops.reset, the flush)
- * stay outside of the graph. Verification runs another graph, of work_ops.run.
+ * stay outside of the graph. Verification runs a separate graph, captured from work_ops.run.
  *
  * `stream` is the same work launched kernel by kernel. On success *work owns `stream`; after a
  * failure the caller still owns `stream`. STATUS_UNSUPPORTED: the capture fails. */

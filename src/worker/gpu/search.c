@@ -10,7 +10,7 @@
  *
  * Cost: binding (a library may compile code) takes most of the time, PART_SEARCH_BUILD of the
  * record; the timed runs are PART_SEARCH_RUN. A candidate ten times slower than the best runs once.
- * An algorithm of an earlier search costs one binding. */
+ * Reusing the algorithm of an earlier search costs one binding. */
 #include "worker/gpu/search.h"
 
 #include <inttypes.h>

@@ -51,9 +51,9 @@ enum status counters_collect(struct counters *counters, unsigned tensors,
  *
  * Attaching costs far more than counting, and the processes of a node wait for each other while
  * they attach. So CUPTI stays attached after a successful collection, and later collections
- * also count the tensor quantities of earlier ones. A failed collection detaches CUPTI. A
- * collection that lacks a value, although CUPTI stayed attached before it, is repeated with CUPTI
- * attached again. If the repetition succeeds, each later collection attaches CUPTI again. */
+ * also count the tensor quantities of earlier ones. A failed collection detaches CUPTI. If CUPTI
+ * stayed attached from an earlier collection and values are missing, CUPTI is attached again and
+ * the collection repeated. If that succeeds, each later collection attaches CUPTI again. */
 void counters_detach(struct counters *counters);
 bool counters_are_attached(const struct counters *counters); /* takes NULL */
 

@@ -51,8 +51,8 @@ void profiler_detach(struct profiler *profiler);
 /* ---- counters ---- */
 
 /* Tests, at the first call, whether the counters of this GPU can be read. `device` is CUDA's
- * number of the GPU in this process. *outcome (enum counted) is COUNTED_YES, or the cause and the
- * way out; later calls return the same. Counters stay attached. Fails with STATUS_DEVICE, or with
+ * number of the GPU in this process. *outcome (enum counted) is COUNTED_YES, or the cause and its
+ * remedy; later calls return the same. Counters stay attached. Fails with STATUS_DEVICE, or with
  * the status of the trial's run. */
 enum status profiler_try(struct profiler *profiler, int device, CUcontext context,
                          struct outcome *outcome, struct error *error);

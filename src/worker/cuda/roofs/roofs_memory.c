@@ -72,7 +72,7 @@ static enum status memory_prepare(struct roofs *roofs, int kind, const void *row
                                   struct variant *variant, struct error *error)
 {
     const double beyond =
-        8.0; /* arrays of this many sizes of L2, which then holds little of them */
+        8.0; /* least size of an array / size of L2, so that L2 holds little of it */
     const double first_traffic = 4e9; /* byte, moved in about a millisecond */
     const double mib = 1024.0 * 1024.0;
     char blocks[48] = "a block for every tile";
