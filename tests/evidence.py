@@ -18,8 +18,8 @@ OF_RESULT = ["height", "width", "channels", "filter_width", "groups", "padding"]
 # Parameters of the paper's layers. A program without such an axis, and its model, have this value.
 DEFAULTS = dict.fromkeys(["batch", "sequence", "hidden"], 16) | {"features": 32, "filters": 64, "filter_height": 3}
 DEFAULTS |= {"filter_width": 3, "stride": 2, "height": 112, "width": 112, "channels": 64, "groups": 1}
-ALIKE = 1.5  # largest over smallest bytes that count as alike
-PRESERVED = 1.15  # largest over smallest arithmetic intensity that counts as preserved
+ALIKE = 1.5  # largest / smallest bytes that count as alike
+PRESERVED = 1.15  # largest / smallest arithmetic intensity that counts as preserved
 
 
 def path_of(name):

@@ -17,7 +17,7 @@ import numpy as np
 import pandas
 from evidence import ALIKE, DEFAULTS, PRESERVED, SHAPE, File, above, below, listed, ratio, share, span
 
-STEADY = 1.25  # times, largest over smallest
+STEADY = 1.25  # largest / smallest time that counts as steady
 CASE = [*SHAPE, "precision", "pass"]
 AXES = {"conv2d": SHAPE[:4], "lstm": ["batch", *SHAPE[4:]]}
 CPU = os.path.join(evidence.ROOT, "tests/data/frameworks_cpu.nc")
@@ -495,9 +495,9 @@ FLOPs/bytes/time/launches at the last value of an axis over those at the first, 
 
 ## On a CPU
 
-From `tests/data/{cpu}.nc` ({processor}, two cores, fp32, cold caches): time over that of the fastest, median of
-{sizes} sizes (smallest to largest), and growth of the time with four times the FLOPs (256 filters for 64, a batch of 64
-for 16).
+From `tests/data/{cpu}.nc` ({processor}, two cores, fp32, cold caches): time / time of the fastest, median of
+{sizes} sizes (smallest to largest). After the comma is the growth of the time with four times the FLOPs (256 filters
+instead of 64, a batch of 64 instead of 16).
 
 {ranks}
 
@@ -533,7 +533,7 @@ def ranks(f):
 
 
 def trajectories(f):
-    """Returns a table: FLOPs, bytes, time and launches at the last value of an axis over those at the first value."""
+    """Returns a table: FLOPs, bytes, time and launches at the last value of an axis / those at the first value."""
     lines, names = {}, ["flops", "bytes", "time_median", "launches"]
     for layer, axis in [(layer, axis) for layer, axes in AXES.items() for axis in axes]:
         for (name, precision, way), r in along(getattr(f, layer), axis):

@@ -248,8 +248,8 @@ def roof_table(files):
 
 
 def sample_noise(data, table):
-    """Returns for each row the 95th percentile of its samples over their median, minus 1. If the row has several
-    placements, it is the median over the placements."""
+    """Returns for each row the 95th percentile of its samples divided by their median, minus 1. If the row has several
+    placements, the value is the median over the placements."""
     samples, found = data["time_sample"].values, []
     for line, count in zip(table["config"], table.get("placements", pandas.Series(1, table.index))):
         own = samples[line][np.isfinite(samples[line])]

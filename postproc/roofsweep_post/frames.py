@@ -255,8 +255,8 @@ def roofs_of(data):
 
 def roofs(data):
     """Returns a line for each device, kind of roof and condition. Columns: the variables device_roof_* without this
-    prefix; value and unit; usable: the roof has a value and no doubtful verdict; disturbance: mean time of a sample
-    over that of the best, minus 1 (0 for times, which are medians, and for transfers, because devices share the bus;
+    prefix; value and unit; usable: the roof has a value and no doubtful verdict; disturbance: mean time of a sample /
+    time of the best sample, minus 1 (0 for times, which are medians, and for transfers, because devices share the bus;
     above DISTURBED other work interfered); place: index of the device in dimension `device`, the first one if several
     runs opened it; bytes_ratio: {level: ratio}; model, uuid, device_kind, device_name; node_spread: (highest - lowest
     value) / mean over the devices of a host with the same kind and session."""
@@ -282,10 +282,9 @@ def kernels_of(data):
 
 def kernels(data):
     """Returns a line for each distinct kernel of a configuration, with the variables kernel_*, configuration,
-    config_hash and label. Further columns: kernel_waves: blocks over the number of blocks that the device holds at a
-    time; kernel_tail_loss: empty places of blocks in the last wave, over the places in all waves; kernel_occupancy:
-    threads of the blocks that the device holds at a time (in warps of 32), over the largest number of threads that the
-    device can hold."""
+    config_hash and label. Further columns: kernel_waves: blocks / blocks that the device holds at a time;
+    kernel_tail_loss: empty places of blocks in the last wave / places in all waves; kernel_occupancy: threads of the
+    blocks that the device holds at a time (in warps of 32) / largest number of threads that the device can hold."""
     return of_all(data, kernels_of)
 
 

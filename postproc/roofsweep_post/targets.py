@@ -36,8 +36,8 @@ def figure_of(text, place):
 
 
 def of_theory(roof):
-    """Returns the value of a roof over its theory at the measured clock; if that clock is missing, at the nominal
-    one."""
+    """Returns the value of a roof divided by theory at the measured clock, or at the nominal clock if the measured one
+    is missing."""
     return roof["clock_fraction"] if np.isfinite(roof["clock_fraction"]) else roof["nominal_fraction"]
 
 

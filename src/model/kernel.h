@@ -22,8 +22,8 @@ enum activity {
     ACTIVITY_FP64,
     ACTIVITY_TENSOR,
     ACTIVITY_UNITS,                    /* number of units that can limit a kernel */
-    ACTIVITY_THREADS = ACTIVITY_UNITS, /* occupancy: resident threads over their maximum */
-    ACTIVITY_MULTIPROCESSORS,          /* active cycles over all cycles */
+    ACTIVITY_THREADS = ACTIVITY_UNITS, /* occupancy: resident threads / their maximum */
+    ACTIVITY_MULTIPROCESSORS,          /* active cycles / all cycles */
     /* Fractions of the time of all resident threads. */
     ACTIVITY_STALL_BARRIER,
     ACTIVITY_STALL_BRANCH_RESOLVING,

@@ -50,7 +50,7 @@ enum status link_list_add(struct link_list *list, const struct link *link, struc
 enum status link_list_measured(struct link_list *list, struct link *link, size_t bytes,
                                double seconds[LINK_SAMPLES], struct error *error)
 {
-    /* Traffic of the busiest link over bytes: doc/PERFORMANCE.md of nccl-tests, "Bus bandwidth". */
+    /* Traffic of the busiest link / bytes: doc/PERFORMANCE.md of nccl-tests, "Bus bandwidth". */
     const double others = ((double)link->devices - 1) / (double)link->devices;
     const double carried[LINK_OPERATIONS] = {1, 2 * others, others, 1};
     link->bytes = (double)bytes;

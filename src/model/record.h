@@ -82,8 +82,8 @@ struct record {
      * for the device: until the loop is enqueued (host_time), or the device done (caller_time) */
     double host_time, caller_time;
     double caller_uncertainty; /* stats_uncertainty of caller_time */
-    /* time of test kernels with the idle profiler in the process, over their time without it;
-     * missing: the profiler was not in the process during timing */
+    /* time of test kernels with the idle profiler in the process / time without it; missing: the
+     * profiler was not in the process during timing */
     double profiler_ratio;
     int64_t placements;        /* number of placements of the buffers that were timed */
     int64_t samples;           /* number of timed samples */
@@ -114,7 +114,7 @@ struct record {
     struct outcome counters;           /* enum counted, with the reason if counts are missing */
     /* conditions during the timing run */
     double sm_clock, memory_clock; /* s-1 */
-    double sm_clock_counted;       /* s-1, cycles over time, both counted by the device */
+    double sm_clock_counted;       /* s-1, cycles / time, both counted by the device */
     double temperature;            /* K */
     int64_t throttle_reasons;      /* NVML's bit mask */
     double sm_clock_free;          /* s-1, while the device is awake and nearly idle */
@@ -131,7 +131,7 @@ struct record {
     /* verification */
     double verify_error;     /* ||out - ref|| / ||ref|| over the compared elements */
     double verify_tolerance; /* largest verify_error of a result that is not wrong */
-    /* error of the worst element, over the larger of the element and the root mean square of all */
+    /* error of the worst element / larger one of the element and the root mean square of all */
     double verify_element_error, verify_element_tolerance;
     /* of an inaccurate result: its error, the error of one rounding, and the fastest accurate
      * algorithm if others were tried; "": accurate, or not compared */

@@ -47,9 +47,9 @@ struct slice {
     size_t parts;
 };
 
-/* Errors of a result. `norm` is the 2-norm of the difference over that of the reference, for the
- * worst part. `element` is the largest error of an element, relative to the larger of that element
- * and the root mean square of its part. NaN is the worst error. All zero: nothing was compared. */
+/* Errors of a result. `norm` is the 2-norm of the difference / that of the reference, for the worst
+ * part. `element` is the largest error of an element, relative to the larger of that element and
+ * the root mean square of its part. NaN is the worst error. All zero: nothing was compared. */
 struct slice_errors {
     double norm;
     enum tensor tensor; /* the tensor with the worst part */

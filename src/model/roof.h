@@ -32,15 +32,15 @@ struct roof {
     double bandwidth;   /* byte s-1, read plus written */
     double performance; /* s-1, before the clock settles */
     double time;        /* s */
-    double median;      /* median of the samples over the value */
-    double mean;        /* rate over all samples (or mean of a time), over the value */
+    double median;      /* median of the samples / value */
+    double mean;        /* rate over all samples (or mean of a time) / value */
     double spread;      /* (slowest - fastest) / median of the sample times */
     int64_t samples;
     double start_time; /* s since 1970-01-01T00:00:00Z */
     /* comparison with theory; missing without a theory */
     double nominal_fraction; /* value / theory at the nominal clock */
-    /* rate over all samples, over theory at their mean clock. (The clock falls under load, so the
-     * best sample may have had another clock.) */
+    /* rate over all samples / theory at their mean clock. (The clock falls under load, so the best
+     * sample may have had a different clock.) */
     double clock_fraction;
     /* conditions during the samples */
     double sm_clock;     /* s-1, by the device's counters */
@@ -48,7 +48,7 @@ struct roof {
     double temperature;  /* K */
     int64_t throttle_reasons, throttled;
     /* compute roofs, if requested: the work has run until the clock has settled */
-    double sustained;       /* s-1, total work of the last windows over their time */
+    double sustained;       /* s-1, total work of the last windows / their time */
     double sustained_clock; /* s-1, over these windows */
     double sustained_power; /* W, over these windows */
     double settling_time;   /* s, from the start of the load to the end of the last window */
@@ -62,9 +62,9 @@ struct roof {
     double energy_power;   /* W, total power draw */
     double constant_power; /* W, of the device at full clock, with one thread that waits */
     double rest_power;     /* W, of the device awake and idle */
-    /* counted over expected work, in a separate run; missing without hardware counters */
+    /* counted work / expected work, in a separate run; missing without hardware counters */
     double flops_ratio;
-    double bytes_ratio[LEVEL_COUNT]; /* counted bytes at the level over the bytes of the kernel */
+    double bytes_ratio[LEVEL_COUNT]; /* counted bytes at the level / bytes of the kernel */
     int64_t verdict;                 /* enum roof_verdict */
 };
 extern const struct field roof_fields[];
@@ -106,8 +106,8 @@ void roof_judge(struct roof *roof);
  * verdict, or a number that nobody can have measured. */
 enum status roof_check(const struct roof *roof, struct error *error);
 
-/* Mean time of a sample over the time of the best sample, minus 1. 0 for times, whose value is a
- * median, and for transfers, because devices share the bus. Beyond ROOF_DISTURBED other work
+/* Mean time of a sample divided by the time of the best sample, minus 1. 0 for times, whose value
+ * is a median, and for transfers, because devices share the bus. Beyond ROOF_DISTURBED other work
  * disturbed the samples, probably also the best one. */
 #define ROOF_DISTURBED 0.2
 double roof_disturbance(const struct roof *roof);

@@ -31,9 +31,9 @@ enum precision {
 struct tolerance {
     double accurate, right;
 };
-/* Tolerance of a single element over that of all elements together. Rounding changes an element by
- * at most half a unit in the last place, which is 2.4 times the error of all elements together. The
- * rest of the factor allows for errors of sums. */
+/* Tolerance of a single element divided by that of all elements together. Rounding changes an
+ * element by at most half a unit in the last place, which is 2.4 times the error of all elements
+ * together. The rest of the factor allows for errors of sums. */
 #define ELEMENT_TOLERANCES 10.0
 
 struct precision_info {

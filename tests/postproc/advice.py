@@ -31,7 +31,7 @@ def rest(row, changed):
 
 
 def gains(rows, rule):
-    """Returns for each row with this advice its time over that of the fastest row that follows the advice."""
+    """Returns for each row with this advice its time divided by that of the fastest row that follows the advice."""
     changed, follows = FOLLOWED[rule]
     alike, found = {}, []
     for row in rows:

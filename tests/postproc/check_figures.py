@@ -400,7 +400,7 @@ def check_history(files, four):
 
 
 def check_strip(paper, other):
-    """Each configuration that both files have is a point: its time in the first file over its time in the second."""
+    """Each configuration that both files have is a point: its time in the first file / its time in the second."""
     axes = draw([paper, other], "strip")
     first, second = (post.rows(data).groupby("config_hash")["time_median"].median() for data in (paper, other))
     both = first.index.intersection(second.index)

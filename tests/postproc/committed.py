@@ -74,9 +74,9 @@ def check_paper(data):
 
 
 def check_guide(data):
-    """Checks counted over modelled FLOPs of layers. A linear layer of 4096 x 1024 does the modelled FLOPs. With one
-    sample its kernel fills tiles of eight. The library's ReLU also scales and adds, its pool adds once for nine pixels,
-    and its layer norm, by Welford's method, does twice the modelled FLOPs."""
+    """Checks counted FLOPs of layers divided by modelled FLOPs. A linear layer of 4096 x 1024 does the modelled FLOPs.
+    With one sample its kernel fills tiles of eight. The library's ReLU also scales and adds, its pool adds once for
+    nine pixels, and its layer norm, by Welford's method, does twice the modelled FLOPs."""
     found = {word: own for text, own in zip(data.label.values, ratio(data)) for word in text.split()}
     assert abs(found["linear-512"] - 1) < 1e-3 and found["linear-1"] == found["thread"] == 8, found
     assert abs(found["pooling"] - 1 / 9) < 1e-3 and found["relu"] == 2 and 1.5 < found["norm"] < 2.5, found

@@ -49,7 +49,7 @@ struct script {
 
     /* Counters. */
     const char *collection, *activities; /* outcomes: "counted", or a refusal */
-    double counted[QUANTITY_COUNT];      /* counted amount over real amount; NaN: unknown */
+    double counted[QUANTITY_COUNT];      /* counted amount / real amount; NaN: unknown */
     double done[QUANTITY_COUNT];         /* each work adds its real amount */
     enum script_cache cache;             /* work sets SCRIPT_WARM */
 

@@ -310,7 +310,7 @@ FRESH_TEST(theory_goes_by_the_clock_that_was_counted)
     script.memory_clock *= 0.95;
     const struct {
         enum roof_id kind;
-        double theory, clock; /* clock over the nominal one */
+        double theory, clock; /* clock / nominal clock */
     } cases[] = {
         {ROOF_FP64_VECTOR, theory->vector[PRECISION_FP64], 0.9},
         {ROOF_FP16_TENSOR_WGMMA, theory->tensor[PRECISION_FP16], 0.9},
@@ -591,7 +591,7 @@ FRESH_TEST(a_load_goes_on_until_the_clock_settles)
         double share, comes_back_in, swings_by, limit;
         bool settled;
         double earliest, latest; /* s */
-        double clock;            /* over sm_clock; NaN: not checked */
+        double clock;            /* clock / sm_clock; NaN: not checked */
     } cases[] = {
         {1.0, 1e6, 0, 650.0, false, 1.9, 2.2, NAN}, /* the clock must still fall */
         {1.0, 1e6, 0, NAN, true, 0.0, 0.35, 1.0},

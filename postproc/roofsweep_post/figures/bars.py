@@ -14,7 +14,7 @@ BARS = 0.8  # width of all bars of a group, as a share of the group's width
 NARROW = 1.5  # points; narrower bars have no hatches, which would not be visible
 ROOM = 10  # points; the labels of narrower groups are turned
 LETTERS = 15  # names of groups with more letters an inch of the figure's width are in the caption
-RANGE = 30  # longest over shortest time; beyond this ratio the axis is logarithmic, so that short bars stay visible
+RANGE = 30  # longest / shortest time; beyond this ratio the axis is logarithmic, so that short bars stay visible
 
 
 def groups(scene):

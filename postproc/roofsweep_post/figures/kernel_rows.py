@@ -16,8 +16,8 @@ ROW_LENGTH = 11  # largest number of characters of a row's name, for each inch o
 
 
 def kernel_rows(scene):
-    """Returns the kernels of the scene's rows, the longest first. Column share: time over that of all kernels of the
-    row."""
+    """Returns the kernels of the scene's rows, the longest first. Column share: time of the kernel / time of all
+    kernels of the row."""
     table = kernels(scene.files).merge(
         scene.rows[["config_hash", "file"]].drop_duplicates(), on=["config_hash", "file"]
     )

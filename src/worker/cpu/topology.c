@@ -62,7 +62,7 @@ static int numbers_read(const char *folder, const char *name, double numbers[2])
     return count;
 }
 
-/* Returns quota over period of a cgroup, of v2 or v1. "max" and -1 mean that there is no quota. */
+/* Returns quota / period of a cgroup, of v2 or v1. "max" and -1 mean that there is no quota. */
 static double quota_read(const char *folder)
 {
     double numbers[3] = {-1, 1};

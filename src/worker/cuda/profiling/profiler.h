@@ -40,7 +40,7 @@ struct profiler *profiler_open(const struct profiler_host *host);
 /* Takes NULL. Detaches the counters; an attached tracer stays until the process ends. */
 void profiler_close(struct profiler *profiler);
 
-/* Returns the time of known kernels beside the tracer over their time without it; NaN: detached. */
+/* Returns time of known kernels beside the tracer / time without it; NaN: detached. */
 double profiler_ratio(const struct profiler *profiler);
 
 /* Detaches the counters, before anything is timed. */
