@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the packages that the build needs on Debian and Ubuntu; with the argument `tests`, also packages for the
-# tests. Without root it names missing packages and stops. CUDA, cuDNN and CUPTI come from NVIDIA's repository or a
+# tests. Without root, it names missing packages and stops. CUDA, cuDNN and CUPTI come from NVIDIA's repository or a
 # module; without them only the CPU parts are built.
 set -eu
 

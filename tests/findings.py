@@ -143,7 +143,7 @@ def data_movers(f):
 @finding("IV-A.2, backward", "paper", "none: names", "two numbers have the same kernels",
          lambda c: c.put("kernel_name", GRADIENT, lambda t: t.configuration))  # fmt: skip
 def filters_backward(f):
-    """Backward in fp16 each number of filters has another set of kernels."""
+    """Backward in fp16 each number of filters has a different set of kernels."""
     counts = [r.kernels.nunique() for r in series(f, "conv2d-filters", "filters", passes=BACKWARD, precision=["fp16"])]
     return [one == 4 for one in counts], f"{', '.join(map(str, counts))} sets of kernels for 4 numbers of filters"
 

@@ -3,8 +3,8 @@
 #
 # Usage: tests/lint.sh [format|tidy|shell|python|documents|rooms]... [--build FOLDER] [--all]
 #
-# Without a name all checks run. `tidy` checks changed files; with --all it checks every file. A check whose tool is not
-# installed is skipped; with CI=true it fails. Exit status: 0; 1 if a check fails; 77 if none fails and one was skipped.
+# Without a name, all checks run. `tidy` checks changed files; with --all it checks every file. A check without its tool
+# is skipped; with CI=true it fails. Exit status: 0; 1 if a check fails; 77 if none fails and one was skipped.
 set -eu
 cd "$(dirname "$0")/.."
 build=build

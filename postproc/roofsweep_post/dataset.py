@@ -33,7 +33,8 @@ COORDINATES |= {name: [] for name in ("number_format", "health", "wall_part", "a
 LINES = ("manifest", "history")
 
 # Variables that this package reads, by dimensions and kind of values. load() drops a variable that has other dimensions
-# or another kind. If the file lacks a variable, load() adds it: texts as "", flags as "unknown", others as NaN or NaT.
+# or a different kind. If the file lacks a variable, load() adds it: texts as "", flags as "unknown", others as NaN or
+# NaT.
 KNOWN = {
     ("config",): {
         "text": "configuration config_hash label name error workload implementation algorithm layout_chosen axes cache "

@@ -59,8 +59,7 @@ def word(verdict):
 
 
 def value_text(rows):
-    """Returns the median of the usable values as a text. Without usable values it is the median of all values, marked
-    with !."""
+    """Returns the median of the usable values as a text, or if no value is usable the median of all, marked with !."""
     for chosen, mark in [(rows[rows["usable"]], ""), (rows[rows["value"].notna()], "!")]:
         if len(chosen):
             disturbed = "?" * bool((chosen["disturbance"] > DISTURBED).any())

@@ -77,7 +77,7 @@ def fault(path, text, error):
 
 
 class Ini(configparser.ConfigParser):
-    """An INI file that knows the line numbers of its keys. Without a path it is empty."""
+    """An INI file that knows the line numbers of its keys. Without a path, the object is empty."""
 
     def __init__(self, path):
         super().__init__(delimiters="=", interpolation=None, default_section="")  # [DEFAULT] has no special meaning

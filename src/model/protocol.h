@@ -33,10 +33,10 @@
  *   also repeats the work until its energy is known. "keep_busy" continues the work after the
  *   reply, until the next request.
  * - release: frees the memory of the roofs.
- * - links: needs a process that has opened no device for rows. Without `devices` it measures all
- *   devices that the process sees. Without "members" the worker copies between them. With "members"
- *   but no "id" it makes an id of NCCL. Each member then gets this id, exchanges with its peer of
- *   each round, and takes part in the operations of all members.
+ * - links: needs a process that has opened no device for rows. Without "devices", it measures all
+ *   devices that the process sees. Without "members", the worker copies between them. With
+ *   "members" but no "id", it makes an id of NCCL. Each member then gets this id, exchanges with
+ *   its peer of each round, and takes part in the operations of all members.
  * - measure: measures one row. With "count_later" a timed and traced row may wait, so that the
  *   counters of several rows are read together; the reply is then "timed". A row does not wait if
  *   there is nothing to count, or if the device counts rows one by one.

@@ -86,7 +86,7 @@ double roof_value(const struct roof *roof);
 double roof_per_cycle(const struct roof *roof);
 
 /* Sets value, median, mean, spread and samples from seconds[], the times of the samples. Each
- * sample did `work`: bytes, FLOPs, or a number of events. Without samples all stay missing. Sorts
+ * sample did `work`: bytes, FLOPs, or a number of events. Without samples, all stay missing. Sorts
  * seconds[]. */
 void roof_set_samples(struct roof *roof, double work, double *seconds, int64_t samples);
 

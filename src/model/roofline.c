@@ -6,8 +6,8 @@
 
 const char *const roofline_bound_name[] = {"compute", "bandwidth", "overhead", "unknown", NULL};
 
-/* min(P, AI * W, F / (n * L)). Without bytes there is no bandwidth ceiling; without a measured
- * overhead no overhead ceiling (fmin ignores NaN). */
+/* min(P, AI * W, F / (n * L)). Without bytes, there is no bandwidth ceiling; without a measured
+ * overhead, there is no overhead ceiling (fmin ignores NaN). */
 static double roof_of(const struct roofline_work *work, const struct roofline_roofs *roofs,
                       double intensity, double overhead)
 {
@@ -17,8 +17,8 @@ static double roof_of(const struct roofline_work *work, const struct roofline_ro
     return fmin(fmin(roofs->peak, bandwidth_roof), work->flops / overhead);
 }
 
-/* The longer time is the run time; AI : M scales the shorter one. Without FLOPs or without bytes
- * one time is 0, whatever M is. */
+/* The longer time is the run time; AI : M scales the shorter one. Without FLOPs or bytes, one of
+ * the two times is 0, whatever M is. */
 static void split_time(double time, struct roofline *r)
 {
     bool one_sided = r->intensity == 0 || isinf(r->intensity);

@@ -208,8 +208,8 @@ static void wait_for(const struct worker_process *worker)
     poll(descriptors, 2, 100);
 }
 
-/* Sends a request and waits for its reply. Without a right reply it ends the worker and sets
- * *worker to NULL, because the next line could still answer this request. */
+/* Sends a request and waits for its reply. Without a right reply, ends the worker and sets *worker
+ * to NULL, because the next line could still answer this request. */
 static enum status call(struct executor *executor, struct worker_process **worker,
                         const struct request *request, enum reply_kind kind, double timeout,
                         struct reply *reply, struct error *error)

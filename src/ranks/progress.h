@@ -14,7 +14,7 @@ struct progress *progress_create(const struct log *log, const char *what, size_t
                                  size_t total);
 /* Starts the estimate of the time left. */
 void progress_start(struct progress *progress);
-/* Numbers of configurations without a record, and of timed ones among these. With replicate a lost
+/* Numbers of configurations without a record, and of timed ones among them. With replicate, a lost
  * rank gives up its remaining configurations. */
 struct progress_left {
     size_t count, timed;

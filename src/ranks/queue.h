@@ -4,9 +4,9 @@
  * cost, which may be long, and items that share a process precede all others, in the manifest's
  * order. Split gives each item to one rank, replicate to every rank.
  *
- * In each further round a rank measures its items of the first round again, in another order. The
- * order depends only on these items, the round and the seed. It is a row of a Williams design: from
- * the second round on, each round gives an item another predecessor. */
+ * In each further round a rank measures its items of the first round again, in a different order.
+ * The order depends only on these items, the round and the seed. It is a row of a Williams design:
+ * from the second round on, each round gives an item a new predecessor. */
 #pragma once
 
 #include <stdbool.h>
@@ -45,7 +45,7 @@ bool queue_next(struct queue *queue, int rank, queue_filter *may, const void *co
 void queue_return(struct queue *queue, int rank, size_t item);
 
 /* Returns all items in flight at a lost rank to the queue, and gives up further rounds of the
- * rank's rows. With replicate gives up the rank's items. Returns the number of rounds that were
+ * rank's rows. With replicate, gives up the rank's items. Returns the number of rounds that were
  * given up. */
 size_t queue_rank_lost(struct queue *queue, int rank);
 

@@ -15,7 +15,7 @@ size_t *resume_items(const struct plan *plan, const struct results *results);
 
 /* Number of items without a complete row on any device. With `devices`, counts for each device the
  * items without a complete row on it, and returns the sum. A row is complete if it failed, was
- * skipped, or has `rounds` rounds. Without memory all items count. */
+ * skipped, or has `rounds` rounds. If memory is lacking, all items count. */
 size_t resume_missing(const struct plan *plan, const struct results *results,
                       const struct device *devices, size_t count, int rounds);
 /* Number of rounds that the row lacks. */

@@ -81,7 +81,7 @@ bool transport_receive(struct transport *transport, struct message *message)
     if (!waiting)
         return false;
     MPI_Get_count(&status, MPI_CHAR, &length);
-    /* Without memory a message, perhaps a record, would be lost. */
+    /* If memory is lacking, a message, perhaps a record, would be lost. */
     char *text = memory_require(transport->comm, malloc((size_t)length), "a message");
     MPI_Mrecv(text, length, MPI_CHAR, &matched, MPI_STATUS_IGNORE);
     *message = (struct message){(enum message_kind)status.MPI_TAG, status.MPI_SOURCE, text};

@@ -44,7 +44,7 @@ enum status outputs_earlier(const struct outputs *outputs, const char *settings,
                             const struct log *log, struct journal **journal,
                             struct results **results, struct error *error);
 
-/* Creates the journal unless it is open. With overwrite removes an existing NetCDF file. */
+/* Creates the journal unless it is open. With overwrite, removes an existing NetCDF file. */
 enum status outputs_begin(const struct outputs *outputs, struct journal **journal,
                           struct error *error);
 

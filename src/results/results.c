@@ -415,7 +415,7 @@ static int compare_devices(const void *a, const void *b)
 }
 
 /* If sessions describe a device several times, keeps the descriptions with rows, or else the last
- * one. Without memory keeps all descriptions. */
+ * one. If memory is lacking, keeps all descriptions. */
 static void leave_out_repeated(struct results *results)
 {
     size_t count = results->device_count, kept = 0;

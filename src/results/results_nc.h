@@ -8,8 +8,8 @@
 #include "base/status.h"
 #include "results/results.h"
 
-/* The attribute format_version. Raise it when a variable gets another name, type or meaning, or
- * when a variable that all files have becomes optional; not for new variables and attributes. */
+/* The attribute format_version. Raise it when a variable changes its name, type or meaning, or when
+ * a variable that all files have becomes optional; not for new variables and attributes. */
 enum { RESULTS_NC_VERSION = 3 };
 
 /* Tells HDF5 not to lock files, since only this process knows the draft's name. Call this before

@@ -159,8 +159,8 @@ struct device_ops {
                         struct error *error);
 
     /* Rejects the algorithm of `work`, because its results are wrong or inaccurate. `work` then
-     * runs another algorithm, and *record is set as by `prepare`. STATUS_UNSUPPORTED: no algorithm
-     * is left. NULL: the device has one algorithm for each row. */
+     * runs a different algorithm, and *record is set as by `prepare`. STATUS_UNSUPPORTED: no
+     * algorithm is left. NULL: the device has one algorithm for each row. */
     enum status (*reject)(struct device_state *state, struct work *work, struct record *record,
                           struct error *error);
 

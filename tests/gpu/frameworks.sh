@@ -1,7 +1,7 @@
 #!/bin/sh
 # Compares convolutions by PyTorch and by cuDNN: a kernel that both run must have equal FLOPs, and equal times within
-# CUDA graphs. PyTorch's search may choose the same kernel with another grid; FLOPs then differ by whole tiles of the
-# result.
+# CUDA graphs. PyTorch's search may choose the same kernel with a different grid; FLOPs then differ by whole tiles of
+# the result.
 . "$(dirname "$0")/../mpi/lib.sh"
 [ -x "$ROOFSWEEP_BIN/roofsweep-worker-cuda" ] || exit 77
 nvidia-smi -L 2>/dev/null | grep -q GPU || exit 77

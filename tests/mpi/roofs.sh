@@ -64,7 +64,7 @@ for name in "device_roof_bandwidth", "device_roof_start_time", "device_peak_band
     assert numpy.array_equal(by_uuid(before)[name], by_uuid(data)[name], equal_nan=True), name
 assert (data.status == 0).all()
 '
-# A single rank has all cores. This is another device than those of the file, so its roofs are measured.
+# A single rank has all cores. The file lacks this device, so its roofs are measured.
 expect 0 "$ROOFSWEEP_BIN/roofsweep" --output other.nc again.ini
 says "sweep.nc has no roofs of 1 of the 1 devices"
 roofs other.nc '

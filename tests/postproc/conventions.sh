@@ -9,7 +9,7 @@ ncdump -h "$root/tests/data/paper_h100.nc" >header
 [ "$(grep -cE "^	(double|string|int64|byte) " header)" -le 130 ] || fail "a file has too many variables"
 [ "$(wc -l <header)" -le 600 ] || fail "the header of a file is too long"
 
-# Files with another format version, and files whose rows another tool has joined, are refused.
+# Files with a different format version, and files whose rows another tool has joined, are refused.
 for version in 2 99; do
     doctored golden.nc old.nc "data.format_version = $version"
     [ $version -lt 3 ] && says="an earlier roofsweep wrote it" || says="format version 99"

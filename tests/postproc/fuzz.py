@@ -1,7 +1,7 @@
 """Runs commands on damaged result files. A command must print its output or one line of error, never a traceback.
 
 Usage: fuzz.py SECONDS [SEED] [CASE]. A case is a damaged file and some commands that read it. In most files some
-variables or attributes are removed, or get another type, another dimension or absurd values. Every eighth file has
+variables or attributes are removed, or get a wrong type, a wrong dimension or absurd values. Every eighth file has
 flipped bits; child processes read it, because it may crash them. A seed determines the cases, which run until SECONDS
 are over. With CASE, only this case runs, and its output is shown."""
 

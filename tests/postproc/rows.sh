@@ -271,7 +271,7 @@ expect 0 script export golden.nc --table kernels --format markdown
 says "| kernel_config |"
 expect 0 script export golden.nc --format json --table roofs
 python 'import json; assert {"dram": 1.002} in [roof["bytes_ratio"] for roof in json.load(open("output"))]' || fail "JSON of roofs"
-# A file whose values or attributes have another type is damaged: an error, not a traceback.
+# A file whose values or attributes have a wrong type is damaged: an error, not a traceback.
 python '
 import xarray
 data, name = xarray.load_dataset("golden.nc"), "device_roof_bytes_ratio"

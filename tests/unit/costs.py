@@ -17,7 +17,7 @@ CELLS = {"lstm": (4, 4, 4), "gru": (3, 6, 4), "relu": (1, 0, 1), "tanh": (1, 0, 
 
 
 def convolution(draw):
-    """Returns a random convolution, and its FLOPs, bytes and memory in fp16. Without output its FLOPs are 0."""
+    """Returns a random convolution, and its FLOPs, bytes and memory in fp16. Without output, the FLOPs are 0."""
     groups, (name, (read, written)) = draw.choice([1, 1, 1, 2, 32]), draw.choice(list(PASSES.items()))
     batch, channels, filters = draw.choice([1, 8, 32]), draw.choice([1, 3, 64]), draw.choice([1, 8, 96])
     sizes = draw.choice([(224, 224), (700, 161), (7, 7), (1, 1), (1, 70000), (14, 13)])

@@ -1,4 +1,4 @@
-/* Results of references, for tests that compute them in another way. */
+/* Results of references, for tests that compute them in a different way. */
 #pragma once
 
 #include "model/reference.h"

@@ -222,7 +222,7 @@ TEST(the_slowest_unit_needs_longest)
     record_clear(&record);
 }
 
-/* A byte counts at the farthest level that it reaches. Without an energy roof the sum is unknown,
+/* A byte counts at the farthest level that it reaches. Without an energy roof, the sum is unknown,
  * unless the part is negligible. */
 TEST(energies_add_up)
 {

@@ -10,8 +10,8 @@
 
 /* ---- the device ---- */
 
-/* The worker lists two devices: a third rank must neither share one nor take another kind. The
- * error of a worker without devices names the remedy. */
+/* The worker lists two devices: a third rank must neither share one nor take a device of a
+ * different kind. The error of a worker without devices names the remedy. */
 TEST(failures_to_open_have_a_reason)
 {
     static const struct {

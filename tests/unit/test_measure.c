@@ -467,7 +467,7 @@ TEST(without_room_waiting_rows_are_counted_first)
     batch_destroy(batch, &device);
 }
 
-/* Waiting rows leave the row no room. Without a second attempt the row would be skipped. */
+/* Waiting rows leave no room for the row. Without a second attempt, it would be skipped. */
 TEST(a_row_that_fails_beside_others_is_measured_alone)
 {
     struct device_state device = {.time = 1e-3, .iterations = 1, .room = 9, .crowded = 3};

@@ -266,7 +266,7 @@ BENCH_TEST(a_tracer_that_disturbs_nothing_stays)
     }
 }
 
-/* Without times of known kernels the decision is left to the next trace. */
+/* Without times of known kernels, the next trace decides. */
 BENCH_TEST(without_known_kernels_nothing_is_decided)
 {
     test.known = STATUS_UNSUPPORTED; /* a device too full for them */

@@ -116,7 +116,7 @@ static double get_double(int file, const char *name, size_t row, size_t column)
     return value;
 }
 
-/* Without rows all dimensions exist, and only config has length 0. */
+/* In a file without rows, all dimensions exist, and only config has length 0. */
 FOLDER_TEST(test_empty)
 {
     const struct folder *folder = *state;

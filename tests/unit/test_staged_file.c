@@ -46,7 +46,7 @@ int linkat(int from, const char *name, int to, const char *target, int flags)
                      : (int)syscall(SYS_linkat, from, name, to, target, flags);
 }
 
-/* Without links there are no nameless files, as these get their names by links. */
+/* If links fail, there are no nameless files, because a link gives such a file its name. */
 int open(const char *name, int flags, ...)
 {
     va_list words;

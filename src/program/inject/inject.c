@@ -4,7 +4,7 @@
  * NVTX loads it (NVTX_INJECTION64_PATH) and calls InitializeInjectionNvtx2. Environment variables
  * set the task. The findings are lines in a file of this process (program/run/report.h). Refusals
  * and failures are lines too, so the program itself never fails. CUPTI callbacks watch the calls of
- * the program, all under one lock. Without ROOFSWEEP_INJECT the library does nothing. The
+ * the program, all under one lock. Without ROOFSWEEP_INJECT, the library does nothing. The
  * variables:
  *
  *   ROOFSWEEP_INJECT    time, trace, count, or profile: trace the first region, count later ones

@@ -96,7 +96,7 @@ static void nothing(int number)
 }
 
 /* Sends the reaper SIGCONT each second, because a program may stop the reaper. Without a handler
- * for SIGCONT the timer would not go on. */
+ * for SIGCONT, the timer would not go on. */
 static void never_stopped(void)
 {
     const struct sigaction handled = {.sa_handler = nothing, .sa_flags = SA_RESTART};

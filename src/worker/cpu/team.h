@@ -15,7 +15,7 @@ struct device_state {
 };
 
 /* Binds each thread of the team to its core; also undoes team_unbind_caller. STATUS_DEVICE: OpenMP
- * makes another number of threads, or a thread cannot be bound. */
+ * makes a different number of threads, or a thread cannot be bound. */
 enum status team_bind(const struct topology *topology, struct error *error);
 /* Lets the calling thread run on all cores. Call it before a library opens parallel regions with
  * fewer threads than the team: libgomp ends the threads that such a region does not need, and

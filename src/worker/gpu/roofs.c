@@ -7,8 +7,8 @@
  * the energy.
  *
  * A variant that fails is skipped; if all variants of a kind fail, measuring the kind returns the
- * first reason. Without counters the roofs stay unproven, with a line on stderr. A lost device ends
- * everything with STATUS_DEVICE.
+ * first reason. Without counters, the roofs stay unproven, with a line on stderr. A lost device
+ * ends everything with STATUS_DEVICE.
  *
  * Cost: about 0.1 s of tuning and 20 to 100 ms of measuring for each kind; one collection for the
  * proof; 0.1 to 2 s more for a sustained value, and 0.7 s or more for the energy. */
@@ -552,7 +552,7 @@ static enum status samples_sustain(struct roofs *roofs, const struct winner *win
 
 /* ---- energy ---- */
 
-/* roof->energy excludes the constant power. Without an energy counter it stays missing. */
+/* roof->energy excludes the constant power. It stays missing without an energy counter. */
 static enum status samples_energy(struct roofs *roofs, struct winner *winner,
                                   struct resting_power *resting, struct roof *roof,
                                   struct error *error)
