@@ -134,7 +134,7 @@ def bytes_by_precision(f):
     return parts, "times: " + "; ".join(f"{name} {np.median(own):.2f} ({span(own)})" for name, own in grown.items())
 
 
-@finding("IV-A.1, backward", ALL, "none: counts are whole", "all frameworks have as many launches",
+@finding("IV-A.1, backward", ALL, "none: counts are whole", "all frameworks have equal numbers of launches",
          lambda c: c.put("launches", CONV2D, 3))  # fmt: skip
 def invocations(f):
     """Backward, frameworks differ in their launches, and so in their overhead boxes."""
@@ -270,12 +270,12 @@ def stride_forward(f):
          lambda c: c.scale("time_median", CONV2D, lambda t: t.stride ** 4)
          .scale("launches", CONV2D, lambda t: t.stride ** -1.0))  # fmt: skip
 def stride_overhead(f):
-    """A larger stride needs as many launches, so the share of overhead grows."""
+    """A larger stride keeps the number of launches, so the share of overhead grows."""
     found = [r for (_, precision, _), r in forward(f, "stride") if precision == "fp16"]
     shares = [r.overhead_time / r.time_median for r in found]
     kept = [r.launches.iloc[-1] >= r.launches.iloc[0] for r in found]
     more = above([part.iloc[-1] / part.iloc[0] for part in shares], null=f.null["time"])
-    return kept + more, f"as many launches in {share(kept)} series; the share grows in {share(more)}"
+    return kept + more, f"equal launches in {share(kept)} series; the share grows in {share(more)}"
 
 
 @finding("IV-B.1", ALL, "time", "a row outside the box, or a device at work for half of the time",
@@ -383,7 +383,7 @@ def fewest_launches(f):
     pairs = [pair for r in [*cases(f.conv2d), *cases(f.lstm)] for pair in combinations(r.itertuples(), 2)]
     ordered = [(a, b) if a.launches < b.launches else (b, a) for a, b in pairs if a.launches != b.launches]
     parts = above([many.time_median / few.time_median for few, many in ordered], null=f.null["time"])
-    return parts, f"in {share(parts)} pairs; as many launches in {len(pairs) - len(ordered)}"
+    return parts, f"in {share(parts)} pairs; equal launches in {len(pairs) - len(ordered)}"
 
 
 @finding("V", ALL, "time, bytes", "another is faster, or has fewer",

@@ -32,9 +32,8 @@ COORDINATES |= {name: [] for name in ("number_format", "health", "wall_part", "a
 # Attributes with several lines. load() keeps their line ends, so commands that print them must call plain().
 LINES = ("manifest", "history")
 
-# Variables that this package reads, by dimensions and kind of values. load() drops a variable that has other dimensions
-# or a different kind. If the file lacks a variable, load() adds it: texts as "", flags as "unknown", others as NaN or
-# NaT.
+# Variables that this package reads, by dimensions and kind of values. load() drops a variable with other dimensions or
+# a different kind. If the file lacks a variable, load() adds it: texts as "", flags as "unknown", others as NaN or NaT.
 KNOWN = {
     ("config",): {
         "text": "configuration config_hash label name error workload implementation algorithm layout_chosen axes cache "

@@ -28,4 +28,4 @@ struct wait_limit {
 
 bool wait_over(struct countdown *wait, const struct wait_limit *limit);
 
-void clock_sleep(double seconds); /* a signal may end it early */
+void clock_sleep(double seconds); /* a signal may end the sleep */

@@ -22,12 +22,12 @@ double stats_sort(double *values, size_t count);
 enum status stats_compute(const double *values, size_t count, struct stats *stats,
                           struct error *error);
 
-/* Sets median, median_low and median_high of two or more rounds. If as many rounds run again, their
- * median is in the interval in 95 % of cases. The interval is median +- t s sqrt(2 c). t is the
- * 97.5 % quantile of Student's t with count - 1 degrees of freedom, and s the standard deviation of
- * the rounds. c = pi / (2 count + pi - 2) is the variance of the median of `count` normal values,
- * divided by the variance of the values. (Hahn and Meeker, Statistical Intervals, 1991, section
- * 4.8, have the formula for means, where c is 1 / count.) */
+/* Sets median, median_low and median_high of two or more rounds. If the same number of rounds runs
+ * again, their median is in the interval in 95 % of cases. The interval is median +- t s sqrt(2 c).
+ * t is the 97.5 % quantile of Student's t with count - 1 degrees of freedom, and s the standard
+ * deviation of the rounds. c = pi / (2 count + pi - 2) is the variance of the median of `count`
+ * normal values, divided by the variance of the values. (Hahn and Meeker, Statistical Intervals,
+ * 1991, section 4.8, have the formula for means, where c is 1 / count.) */
 enum status stats_rounds(const double *values, size_t count, struct stats *stats,
                          struct error *error);
 

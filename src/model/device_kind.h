@@ -9,8 +9,8 @@ struct device_kind {
     const char *name;   /* in manifest, options and struct device.kind */
     const char *worker; /* program in roofsweep's folder */
     const char *noun;   /* word for a device of this kind in messages */
-    bool exclusive;     /* two ranks must not share a device: that disturbs times */
-    bool numbered;      /* rank i of a node takes device i of those that it sees; else its cores */
+    bool exclusive;     /* two ranks must not share a device: sharing disturbs times */
+    bool numbered;      /* rank i of a node takes its i-th visible device; else the rank's cores */
     bool shares_memory; /* devices of a node share memory: bandwidths measured together count */
     bool has_counters;  /* devices have hardware counters: warn if these cannot be read */
     bool accelerator;   /* the host enqueues kernels as grids of blocks */

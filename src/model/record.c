@@ -535,7 +535,7 @@ static enum status check_measured(const struct record *record, struct error *err
                  {"time_median", record->time_median},
                  {"time_median_high", record->time_median_high},
                  {"time_max", record->time_max}},
-      *below = NULL;              /* the known time before; no time is shorter than it */
+      *below = NULL;              /* the preceding known time; no later time is shorter */
     const double rounding = 1e-9; /* relative rounding error of sums */
     if (isnan(record->time_median))
         return error_set(error, STATUS_SYSTEM, "a measured record without 'time_median'");

@@ -49,8 +49,8 @@ struct roof {
     int64_t throttle_reasons, throttled;
     /* compute roofs, if requested: the work has run until the clock has settled */
     double sustained;       /* s-1, total work of the last windows / their time */
-    double sustained_clock; /* s-1, over these windows */
-    double sustained_power; /* W, over these windows */
+    double sustained_clock; /* s-1, over the last windows */
+    double sustained_power; /* W, over the last windows */
     double settling_time;   /* s, from the start of the load to the end of the last window */
     /* 1: the clock is not limited, limited by power, or constant; 0: none of these */
     int64_t settled;

@@ -81,7 +81,7 @@ struct dispatcher {
     struct outcome refusal;     /* last logged refusal of counters */
     double rows_time;           /* s; time left when the first row could begin; NaN before */
     double count_longest;       /* s; longest collection of counters so far; NaN: none */
-    double count_ratio;         /* largest quotient of a collection's time and its timed_seconds */
+    double count_ratio;         /* largest time of a collection / its timed_seconds */
     size_t failures;
     size_t dropped; /* rounds given up with their device; devices lost in a sweep without rows */
     bool stopping;

@@ -52,7 +52,7 @@ struct estimate_total {
     size_t judged;  /* configurations of `left` with a measured estimate */
     double seconds; /* s; estimate of the judged configurations on one device */
     double at_most; /* s; estimate of the other configurations on the slow device */
-    int rounds;     /* included in `seconds` and `at_most`, each as long as the first */
+    int rounds;     /* `seconds` and `at_most` include all rounds, each as long as the first */
 };
 
 /* `earlier`: content of the journal; NULL: empty. STATUS_SYSTEM: no memory. */

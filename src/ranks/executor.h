@@ -50,7 +50,7 @@ double executor_opening(const struct executor_settings *settings);
  * slowly. Each waiting row adds `timeout`. */
 double executor_longest(const struct executor_settings *settings);
 
-/* ---- the device; these wait ---- */
+/* ---- the device; its functions wait ---- */
 
 /* Devices that the rank sees; empty if a worker reports no addresses. */
 struct visible executor_visible(struct executor *executor);

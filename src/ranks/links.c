@@ -24,7 +24,7 @@ struct links {
     int leaving, any_leaving; /* arguments of meet */
     bool by_nccl;
     int nodes, least;               /* number of nodes; number of ranks of the smallest node */
-    int rounds, peers[LINK_ROUNDS]; /* rank that this one exchanges with in a round; -1: none */
+    int rounds, peers[LINK_ROUNDS]; /* rank that this rank exchanges with in a round; -1: none */
     struct link_list found;         /* links of the last group */
 };
 
@@ -34,7 +34,7 @@ int links_rounds(int nodes)
     return nodes < 2 ? 0 : rounds < LINK_ROUNDS ? rounds : LINK_ROUNDS;
 }
 
-/* The circle method: all nodes turn by one place a round; if `nodes` is even, the last stands. */
+/* The circle method: nodes turn by one place a round; if `nodes` is even, the last node stands. */
 int links_round(int one, int other, int nodes)
 {
     const int last = nodes - 1 + nodes % 2; /* number of nodes that turn, odd */

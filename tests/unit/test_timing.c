@@ -20,7 +20,7 @@ static struct gpu *const gpu = NULL; /* the script has a single GPU */
 struct scripted_work {
     struct work base;
     int launches;   /* launches of an iteration */
-    int iterations; /* so far */
+    int iterations; /* number of iterations so far */
     int fails_at;   /* number of the iteration that fails; 0: none */
     enum status failure;
     int candidate;  /* 1: the launches; 0: one kernel that takes twice as long */

@@ -25,7 +25,7 @@
 #include "program/run/report.h"
 #include "program/run/scratch.h"
 
-/* s; longest waits for a process that hangs in a driver, while the worker lives and after that */
+/* s; longest waits for processes hung in a driver: while the worker lives, and after its death */
 static const double patience = 5, patience_alone = 600;
 
 /* System call of Linux 5.3, which older headers lack; on Alpha the number differs. */

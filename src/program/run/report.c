@@ -455,7 +455,7 @@ void injected_ungraph(struct injected *traced, struct injected *counted,
     for (int i = QUANTITY_VECTOR_FP64; i <= QUANTITY_VECTOR_FP16; ++i)
         counted->values[i] = plain_counted->values[i];
     injected_move_each(counted, plain_counted);
-    free(traced->launches); /* the launches of a run without graphs replace them */
+    free(traced->launches); /* launches of a run without graphs replace these launches */
     traced->launches = plain_traced->launches;
     for (size_t i = 0; i < plain_traced->launch_count; ++i)
         traced->launches[i].kernel =

@@ -38,7 +38,7 @@ static const double signal_patience = 0.5;
 struct program {
     const struct request *request;
     struct program_device device;
-    struct command_line command;    /* owned; the same in all runs */
+    struct command_line command;    /* owned; equal in all runs */
     struct environment environment; /* owned; each run replaces the variables of its task */
     char folder[4096];              /* working folder, absolute */
     int64_t iterations;
@@ -425,7 +425,7 @@ static enum status count_run(struct program *program, const struct injected *tra
 static enum status count_runs(struct program *program, struct found *found,
                               const struct scratch *images, struct error *error)
 {
-    const size_t most = 64;     /* no chip needs as many passes */
+    const size_t most = 64;     /* no chip needs this number of passes */
     program->persistent = NULL; /* counters start at the first allocation, so in a new process */
     for (size_t i = 0; i < most; ++i) {
         struct injected counted;

@@ -49,10 +49,10 @@ struct variant {
 
 struct roofs {
     struct variant winners[ROOF_KINDS]; /* work = 0: not tuned */
-    char *memory;       /* owned; each thread uses a share, which it touched first */
-    size_t share, size; /* byte, of one thread and of all */
+    char *memory;       /* owned; each thread uses a share that this thread touched first */
+    size_t share, size; /* byte, memory of one thread and of all threads */
     int threads;
-    size_t l3_set; /* bytes for one thread */
+    size_t l3_set; /* byte, working set of one thread in L3 */
     double seconds[SAMPLES_MAX];
 };
 

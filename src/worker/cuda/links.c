@@ -53,7 +53,7 @@ struct links {
     struct graph *graph;   /* owned: NCCL's operations; NULL: copies */
     void *sent, *received; /* owned; memory of `from` and `to` */
     float *shared;         /* owned: two numbers that members of NCCL exchange; NULL: copies */
-    int members, place;    /* NCCL: number of members, number of this one */
+    int members, place;    /* NCCL: number of members, number of this member */
     int peer;              /* place of the other member of a pair; -1: all members */
     void *comm;
     struct fill fill; /* the device with place i sends the values from number i on */

@@ -25,7 +25,7 @@ struct run {
     const struct energy_load *load;
     int launches;        /* launches in a portion */
     double portion_time; /* s, expected */
-    long enqueued, done; /* numbers of portions; `done`: the host has seen them done */
+    long enqueued, done; /* numbers of portions; `done`: those that the host saw done */
     double done_time;    /* s, when the host saw the last portion done; NaN: none yet */
 };
 

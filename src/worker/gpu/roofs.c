@@ -532,7 +532,7 @@ static enum status samples_sustain(struct roofs *roofs, const struct winner *win
     const double cooling = 0.1; /* s */
     struct window windows[WINDOWS_MOST];
     int count = 0, settled = 0;
-    if (isnan(roof->start_time)) /* a burst would have set it */
+    if (isnan(roof->start_time)) /* no burst has set the time */
         roof->start_time = clock_date();
     while (count < WINDOWS_MOST && settled == 0) {
         TRY(window_run(roofs, winner, each, &windows[count++], error));

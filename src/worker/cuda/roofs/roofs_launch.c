@@ -11,8 +11,8 @@
 #include "worker/gpu/roof_family.h"
 
 enum { LAUNCHES = 500 }; /* half of what a stream's queue holds */
-/* s; the device waits this long at first while the host enqueues: 10 us a launch. Later it waits
- * `patience` times as long as the host needed. */
+/* s; at first the device waits this time while the host enqueues: 10 us a launch. Later the device
+ * waits `patience` times the host's time. */
 static const double enqueueing = 5e-3, patience = 2.0;
 
 /* 16 blocks, as in a step of a small recurrent network. */

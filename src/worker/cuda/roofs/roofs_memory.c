@@ -10,7 +10,7 @@
 #include "worker/gpu/roof_family.h"
 
 struct shape {
-    int blocks;  /* for each multiprocessor; 0: as many as give each warp one piece of work */
+    int blocks;  /* for each multiprocessor; 0: each warp gets one piece of work */
     int threads; /* for each block */
 };
 

@@ -15,7 +15,7 @@ struct norm_work {
     /* Moments that a kernel computes before anything is timed; owned. NULL: the pass does not
      * need them. cuDNN's forward batch norms need variances. */
     void *mean, *inverse, *variance;
-    float epsilon; /* must outlive the graph, which reads it at each run */
+    float epsilon; /* must outlive the graph, which reads epsilon at each run */
     /* Batch norms by cuDNN. `reserve` passes data from the training pass to the backward pass. */
     cudnnBatchNormMode_t mode;
     cudnnTensorDescriptor_t data, parameters;

@@ -20,7 +20,7 @@ enum status product_run(const struct gpu *gpu, const struct product *p, const vo
                         const void *b, void *d, struct error *error)
 {
     const cublasLtMatmulHeuristicResult_t *bound = &p->candidates[p->bound];
-    static const double zero = 0.0; /* its bytes are also the zeros of narrower types */
+    static const double zero = 0.0; /* the bytes of zero are also zeros of narrower types */
     const void *scale = p->format->scale == CUDA_R_64F   ? (const void *)&p->scale_double
                         : p->format->scale == CUDA_R_32I ? (const void *)&p->scale_integer
                                                          : &p->scale_float;
