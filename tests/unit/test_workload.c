@@ -249,6 +249,8 @@ TEST(costs)
          8 * (2 * sx + 2 * sw + sy + 5)},
         {SMALL "pass=backward activation=relu", 2 * products + sy, 8 * (2 * sx + 2 * sw + 2 * sy),
          8 * (2 * sx + 2 * sw + 3 * sy)},
+        {SMALL "pass=backward bias=yes activation=relu", 2 * products + 2 * sy,
+         8 * (2 * sx + 2 * sw + 2 * sy + 5), 8 * (2 * sx + 2 * sw + 3 * sy + 2 * 5)},
         {SMALL "pass=forward bias=yes activation=tanh", products + 2 * sy, 8 * (sx + sw + sy + 5),
          8 * (sx + sw + sy + 5)},
         {SMALL "pass=training", 3 * products + 2 * sw, 8 * (2 * sx + 3 * sw + 2 * sy),

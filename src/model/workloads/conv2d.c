@@ -306,6 +306,7 @@ static struct cost conv2d_cost(const struct config *config)
     double unread = tensors.read[TENSOR_INPUT] + tensors.written[TENSOR_INPUT] - x_touched(&s);
     if ((parts.forward || parts.data) && !parts.update) /* an update reads all weights */
         unread += w - weights_met(&s);
+    unread += parts.forward ? 0 : tensors.read[TENSOR_BIAS]; /* it made y, which is not timed */
     return (struct cost){
         .flops = products * 2.0 * y / (double)s.filters * w + layer_flops(&s, w, y),
         .bytes = bytes - unread * element,
