@@ -376,8 +376,9 @@ static bool may_pay(const struct gpu *gpu, const struct lstm_work *l, int place)
     const double registers = 0.75 * 4 * gpu->limits.regsPerMultiprocessor * gpu->multiprocessors;
     const double standard = l->bindings[STANDARD].time, fixed = l->bindings[STATIC].time;
     const double clear = 1.25; /* ratio of times; a slow host adds less to the time of standard */
+    const bool needed = !l->bindings[STANDARD].runs || l->refused[0]; /* standard may not do */
     if (place != DYNAMIC)
-        return place != STATIC || !is_tensor(s->precision) || s->kind != LSTM_GRU ||
+        return place != STATIC || needed || !is_tensor(s->precision) || s->kind != LSTM_GRU ||
                s->hidden < 1536 || s->batch < 4;
     if (s->sequence == 1 ||
         (is_tensor(s->precision) &&
