@@ -44,7 +44,7 @@ static bool errors_exceed(const struct slice_errors *errors, double tolerance, c
     return true;
 }
 
-/* Records the largest errors of all slices. Each slice must meet the tolerances on its own. */
+/* Records the largest errors of all slices. Each part must meet the tolerances on its own. */
 static enum status compare(const struct device_ops *device, struct device_state *state,
                            struct work *work, const struct expectation *expectation,
                            const struct config *config, struct record *record, struct error *error)

@@ -90,7 +90,6 @@ static void forget_roofs(struct worker *worker)
 }
 
 /* A roof that cannot be measured becomes an unmeasured roof with the reason. */
-
 static enum status answer_roof(struct worker *worker, const struct request *request,
                                struct reply *reply, struct error *error)
 {

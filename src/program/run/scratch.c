@@ -26,8 +26,7 @@ enum status scratch_create(struct scratch *scratch, struct error *error)
     for (bool swept = false;; swept = true) {
         snprintf(created.path, sizeof created.path, "%.3900s/roofsweep-program-%s-%s",
                  temporary && *temporary ? temporary : "/tmp", host, unique);
-        if (!swept) /* before mkdtemp, so that little time passes until a reaper guards the folder
-                     */
+        if (!swept) /* before mkdtemp, so that a reaper soon guards the folder */
             scratch_sweep(created.path);
         const bool made = mkdtemp(created.path) != NULL;
         created.descriptor = made ? open(created.path, FOLDER_FLAGS) : -1;

@@ -43,7 +43,7 @@ struct binding {
     cudnnRNNDescriptor_t rnn;
     void *w, *dw, *workspace, *reserve; /* on the device; dw in a backward pass only */
     size_t w_bytes, workspace_bytes, reserve_bytes;
-    void *kept;   /* copy of the reserve space after the forward pass; NULL: no memory for a copy */
+    void *kept;   /* copy of the reserve space after the forward pass; NULL: not copied */
     bool is_kept; /* the copy is made */
     struct segment *segments; /* ascending; owned */
     size_t segment_count;
