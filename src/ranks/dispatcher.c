@@ -708,11 +708,6 @@ static void update_rank(struct dispatcher *dispatcher, int from)
     struct rank *rank = &dispatcher->ranks[from];
     if (measured_by(rank))
         return;
-    if (rank->state == RANK_COUNTING && rank->count == 0) {
-        const double took = dispatcher->now - rank->count_began;
-        dispatcher->count_longest = fmax(dispatcher->count_longest, took);
-        dispatcher->count_ratio = fmax(dispatcher->count_ratio, took / rank->count_timed);
-    }
     if (rank->state == RANK_MEASURING || rank->count == 0)
         rank->state = RANK_IDLE;
     else if (rank->state == RANK_OVERDUE)
@@ -765,6 +760,11 @@ static void handle_record(struct dispatcher *dispatcher, const struct message *m
         if (seconds > 0 && round == 1 && estimate_is_usable(record.status, record.attempts))
             estimator_add(dispatcher->estimator, &dispatcher->settings.plan->items[item], seconds);
         remove_in_flight(rank, in_flight);
+        if (rank->state == RANK_COUNTING && rank->count == 0) {
+            const double took = dispatcher->now - rank->count_began;
+            dispatcher->count_longest = fmax(dispatcher->count_longest, took);
+            dispatcher->count_ratio = fmax(dispatcher->count_ratio, took / rank->count_timed);
+        }
         if (dispatcher->status == STATUS_INTERRUPTED && record.status == RECORD_FAILED)
             log_print(dispatcher->log, LOG_DEBUG,
                       "%s failed while the job ends, no row is kept: %s",

@@ -237,6 +237,16 @@ static const struct play plays[] = {
       .limited = true},
      "time 62; devices; waits 0 a; time 67; timed 0 a; waits 0 b; time 72; timed 0 b; counts 0;"
      "time 73; record 0 a-b; waits 0 c; time 78; timed 0 c; waits 0 d"},
+    /* A collection fails after 1 s, so nothing is known when c is timed and 10 s are left: c takes
+     * its estimate of 7.5 s, and d does not fit. */
+    {"a failed collection says nothing about the time for counting",
+     {.ranks = 1,
+      .manifest = "[conv2d]\nheight = 4\nwidth = 4\nfilters = 64:69:+1\n",
+      .together = 2,
+      .limited = true},
+     "time 60; devices; waits 0 a; time 62; timed 0 a; waits 0 b; time 64; timed 0 b; counts 0;"
+     "time 65; returned 0 a-b; alone 0 a; time 70; record 0 a; alone 0 b; time 75; record 0 b;"
+     "waits 0 c; time 80; timed 0 c; counts 0"},
     {"a row without anything to count does not wait", COUNTING(1, THREE, 3),
      "devices; batch 0 a; waits 0 b; record 0 b; batch 0 c; counts 0; record 0 a; record 0 c;"
      "end ok; rows 3"},
