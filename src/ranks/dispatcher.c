@@ -74,6 +74,7 @@ struct dispatcher {
     /* Algorithm of each row for its further rounds, by list and item; NULL: none. Devices of one
      * model may have found different algorithms. */
     struct algorithm **algorithms;
+    size_t algorithm_room;      /* 0: there is only one round */
     struct searched **searched; /* by item; NULL: none; used with replicate */
     double now, stopped_at;     /* s, from dispatcher_time */
     bool started;               /* the first dispatcher_time has come */
@@ -230,8 +231,8 @@ struct dispatcher *dispatcher_create(const struct dispatcher_settings *settings,
     created->ranks = calloc((size_t)settings->ranks, sizeof *created->ranks);
     created->counted_alone = calloc(plan->count + 1, sizeof *created->counted_alone);
     created->devices_lost = calloc(plan->count + 1, sizeof *created->devices_lost);
-    created->algorithms =
-        calloc((size_t)created->lists * plan->count + 1, sizeof *created->algorithms);
+    created->algorithm_room = manifest->sweep.rounds > 1 ? (size_t)created->lists * plan->count : 0;
+    created->algorithms = calloc(created->algorithm_room + 1, sizeof *created->algorithms);
     created->searched = calloc(plan->count + 1, sizeof *created->searched);
     if (created->queue && created->estimator && created->ranks && created->counted_alone &&
         created->devices_lost && created->algorithms && created->searched &&
@@ -271,7 +272,7 @@ void dispatcher_destroy(struct dispatcher *dispatcher)
     queue_destroy(dispatcher->queue);
     estimator_destroy(dispatcher->estimator);
     const size_t items = dispatcher->settings.plan->count;
-    for (size_t i = 0; dispatcher->algorithms && i < (size_t)dispatcher->lists * items; ++i)
+    for (size_t i = 0; dispatcher->algorithms && i < dispatcher->algorithm_room; ++i)
         free(dispatcher->algorithms[i]);
     for (size_t i = 0; dispatcher->searched && i < items; ++i)
         for (struct searched *each = dispatcher->searched[i], *next; each; each = next) {
@@ -446,12 +447,10 @@ static bool next_item(const struct dispatcher *dispatcher, int to, size_t *item)
 {
     const struct rank *rank = &dispatcher->ranks[to];
     struct selection selection = {dispatcher, rank->count > 0, time_left(dispatcher)};
-    double counting =
-               1.5 * fmax(dispatcher->count_longest, dispatcher->count_ratio * timed_seconds(rank)),
-           estimates = 0;
+    double counting = dispatcher->count_ratio * timed_seconds(rank), estimates = 0;
     for (size_t i = 0; i < rank->count && !isinf(selection.left); ++i)
         estimates += estimated(dispatcher, rank->in_flight[i].item);
-    selection.left -= fmin(estimates, counting);
+    selection.left -= fmin(estimates, 1.5 * fmax(dispatcher->count_longest, counting));
     return queue_next(dispatcher->queue, to, may_measure, &selection, item);
 }
 
