@@ -632,7 +632,8 @@ static void handle_device(struct dispatcher *dispatcher, const struct message *m
     struct device *device = malloc(sizeof *device);
     struct error unread;
     if (!device) {
-        stop(dispatcher, STATUS_SYSTEM, "no memory for a device description");
+        error_set(&unread, STATUS_SYSTEM, "no memory for a device description");
+        dispatcher_failed(dispatcher, &unread);
     } else if (device_decode(json_text_of(message->text), device, &unread)) {
         stop(dispatcher, STATUS_SYSTEM, "a rank sent a device description that cannot be read");
     } else {
