@@ -112,16 +112,21 @@ def add_line(verdict, line):
 
 
 def unmeasured(data):
-    """Returns {host: kinds of links that one of its nodes lacks, although the manifest has `links = yes`}."""
-    node, to = (data[f"link_{name}"].fillna(-1).values for name in ("node", "node_to"))
+    """Returns {host: kinds of links that the host lacks, although the manifest has `links = yes`}. A resumed sweep may
+    keep the links of a host in one of its sessions only."""
+    hosts = np.array([*data["node_hostname"].values, ""], object)
+    node, to = (data[f"link_{name}"].fillna(-1).values.astype(int) for name in ("node", "node_to"))
     own, between = data["device_node"].values.astype(int), (to >= 0) & (to != node)
     sessions = np.array([key.rpartition("/")[0] for key in data["device_key"].values], object)
     lacks = {}
     for place in np.unique(own) if wants(data, "links=yes") else ():
-        job, here = np.isin(sessions, sessions[own == place]), (node == place) | (to == place)
-        kinds = lacks.setdefault(data["node_hostname"].values[place], [])
-        kinds += ["between its devices"] * ((own == place).sum() > 1 and not (here & ~between).any())
-        kinds += ["with other nodes"] * (len({*own[job]}) > 1 and not (here & between).any())
+        mine, job = own == place, np.isin(sessions, sessions[own == place])
+        here = (hosts[node] == hosts[place]) | (hosts[to] == hosts[place])
+        kinds = lacks.setdefault(hosts[place], {})
+        if mine.sum() > 1 and not (here & ~between).any():
+            kinds["between its devices"] = True
+        if len({*own[job]}) > 1 and not (here & between).any():
+            kinds["with other nodes"] = True
     return lacks
 
 

@@ -72,6 +72,17 @@ def linked(choose, nodes, slow, by=0.75):
     return xarray.Dataset(data | {"device_node": ("device", np.repeat(range(nodes), 4))})
 
 
+def resumed(data):
+    """Returns the dataset with a second session, in which the first device had no row, so that its links are left
+    out."""
+    nodes, devices = data.sizes["node"], data[[name for name in data if data[name].dims == ("device",)]]
+    later = devices.isel(device=slice(1, None)).assign(device_node=lambda own: own["device_node"] + nodes)
+    later["device_key"] = "device", [f"later/{key}" for key in later["device_uuid"].values]
+    hosts = xarray.concat([data["node_hostname"]] * 2, "node")
+    both = xarray.concat([devices, later], "device").assign(node_hostname=hosts)
+    return both.assign({name: data[name] for name in data if data[name].dims == ("link",)})
+
+
 def faults_of(*files):
     """Returns {host: (verdict, reasons)} of the nodes that do not pass."""
     found = links.verdicts_of(files, compare.link_table(files), 0.04, False, 0 if len(files) > 1 else None)
@@ -106,6 +117,8 @@ def check_links(choose):
     none = faults_of(linked(choose, 2, []).isel(link=slice(0)).assign_attrs(manifest="[peaks]\nlinks = yes ; all\n"))
     why = " ".join(f"links = yes, but there are none {kind}" for kind in ("between its devices", "with other nodes"))
     assert none == dict.fromkeys(["n0", "n1"], ("INCONCLUSIVE", why)), none
+    wants = {"manifest": "[peaks]\nlinks = yes\n"}
+    assert not faults_of(resumed(linked(choose, 2, [])).assign_attrs(wants))
     # Bandwidths (MB/s) of three healthy nodes on a busy host, and of a slow node.
     wide = {"value": [599.0, 924.0, 924.0, 68.0], "unit": "B/s", "key": "link", "file": 0, "model": "CPU"}
     assert deviations.judged(pandas.DataFrame(wide | {"uuid": [*"abcd"]}))["slow"].tolist() == [False] * 3 + [True]
