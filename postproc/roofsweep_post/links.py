@@ -116,14 +116,15 @@ def unmeasured(data):
     keep the links of a host in one of its sessions only."""
     hosts = np.array([*data["node_hostname"].values, ""], object)
     node, to = (data[f"link_{name}"].fillna(-1).values.astype(int) for name in ("node", "node_to"))
-    own, between = data["device_node"].values.astype(int), (to >= 0) & (to != node)
+    between, within = (to >= 0) & (to != node), (to == node) | ((to < 0) & ~(data["link_nodes"].values > 1))
+    own = data["device_node"].values.astype(int)
     sessions = np.array([key.rpartition("/")[0] for key in data["device_key"].values], object)
     lacks = {}
     for place in np.unique(own) if wants(data, "links=yes") else ():
         mine, job = own == place, np.isin(sessions, sessions[own == place])
         here = (hosts[node] == hosts[place]) | (hosts[to] == hosts[place])
         kinds = lacks.setdefault(hosts[place], {})
-        if mine.sum() > 1 and not (here & ~between).any():
+        if mine.sum() > 1 and not (here & within).any():
             kinds["between its devices"] = True
         if len({*own[job]}) > 1 and not (here & between).any():
             kinds["with other nodes"] = True

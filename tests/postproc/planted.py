@@ -119,6 +119,13 @@ def check_links(choose):
     assert none == dict.fromkeys(["n0", "n1"], ("INCONCLUSIVE", why)), none
     wants = {"manifest": "[peaks]\nlinks = yes\n"}
     assert not faults_of(resumed(linked(choose, 2, [])).assign_attrs(wants))
+    # Operations of all nodes are no links within the first node.
+    far = linked(choose, 2, [])
+    far = far.isel(link=(far["link_operation"] == "send-receive").values)
+    far["link_node_to"][:1], far["link_operation"][:1] = -1, "all-gather"
+    assert {host: why for host, (_, why) in faults_of(far.assign_attrs(wants)).items()} == dict.fromkeys(
+        ["n0", "n1"], "links = yes, but there are none between its devices"
+    )
     # Bandwidths (MB/s) of three healthy nodes on a busy host, and of a slow node.
     wide = {"value": [599.0, 924.0, 924.0, 68.0], "unit": "B/s", "key": "link", "file": 0, "model": "CPU"}
     assert deviations.judged(pandas.DataFrame(wide | {"uuid": [*"abcd"]}))["slow"].tolist() == [False] * 3 + [True]
