@@ -113,20 +113,20 @@ def add_line(verdict, line):
 
 def unmeasured(data):
     """Returns {host: kinds of links that the host lacks, although the manifest has `links = yes`}. A resumed sweep may
-    keep the links of a host in one of its sessions only."""
+    keep the links of a host in one of its sessions only. Devices of different kinds have no links."""
     hosts = np.array([*data["node_hostname"].values, ""], object)
     node, to = (data[f"link_{name}"].fillna(-1).values.astype(int) for name in ("node", "node_to"))
     between, within = (to >= 0) & (to != node), (to == node) | ((to < 0) & ~(data["link_nodes"].values > 1))
-    own = data["device_node"].values.astype(int)
+    own, kind = data["device_node"].values.astype(int), data["device_kind"].values
     sessions = np.array([key.rpartition("/")[0] for key in data["device_key"].values], object)
     lacks = {}
     for place in np.unique(own) if wants(data, "links=yes") else ():
         mine, job = own == place, np.isin(sessions, sessions[own == place])
         here = (hosts[node] == hosts[place]) | (hosts[to] == hosts[place])
         kinds = lacks.setdefault(hosts[place], {})
-        if mine.sum() > 1 and not (here & within).any():
+        if mine.sum() > 1 and len({*kind[mine]}) == 1 and not (here & within).any():
             kinds["between its devices"] = True
-        if len({*own[job]}) > 1 and not (here & between).any():
+        if len({*own[job]}) > 1 and len({*kind[job]}) == 1 and not (here & between).any():
             kinds["with other nodes"] = True
     return lacks
 

@@ -126,6 +126,11 @@ def check_links(choose):
     assert {host: why for host, (_, why) in faults_of(far.assign_attrs(wants)).items()} == dict.fromkeys(
         ["n0", "n1"], "links = yes, but there are none between its devices"
     )
+    # Devices of different kinds have no links.
+    mixed = linked(choose, 2, []).isel(link=slice(0)).assign_attrs(wants)
+    mixed["device_kind"][4:] = "cpu"
+    mixed = faults_of(mixed)
+    assert all("with other nodes" not in why for _, why in mixed.values()) and len(mixed) == 2, mixed
     # Bandwidths (MB/s) of three healthy nodes on a busy host, and of a slow node.
     wide = {"value": [599.0, 924.0, 924.0, 68.0], "unit": "B/s", "key": "link", "file": 0, "model": "CPU"}
     assert deviations.judged(pandas.DataFrame(wide | {"uuid": [*"abcd"]}))["slow"].tolist() == [False] * 3 + [True]
