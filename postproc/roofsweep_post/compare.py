@@ -67,7 +67,8 @@ firmware, library, system, power cap, ECC mode or link that differs from most de
 
 Links have a line for each node: bandwidth at the largest size, and latency, which is the time at the smallest size. The
 value of a GPU or node is that of its best pair, so that a slow GPU or node is named, but not its partners. Two nodes
-that are each other's only partner are inconclusive. Links within a host of CPUs do not fail.
+that are each other's only partner are inconclusive. Latencies between CPUs have a limit of 50 %. Links within a host of
+CPUs do not fail. A node is inconclusive if the manifest has `links = yes` and the file lacks its links.
 
 Results of one configuration, algorithm, kernels, grids and seed must have equal bits on all devices of a model with the
 same library, in all files. A device fails if its bits differ from those of most devices. If two devices differ and no
