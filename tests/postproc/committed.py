@@ -211,6 +211,7 @@ def main():
     check_paper(files["paper_h200"])
     # Rows of two sweeps with the same kernels have equal counts.
     subprocess.run([sys.executable, "../bench/old_new.py", "conv2d_batch_h200.nc", "paper_h200.nc"], check=True)
+    assert (files["conv2d_batch_h200"].roof_fraction < 1).all()
     check_guide(files["guide_h200"])
     check_training(files["training_h200"], files["training_cpu"])
     check_handwritten(files["handwritten_h200"])
