@@ -66,10 +66,10 @@ def roof_centres(files):
 
 
 def link_centres(files):
-    """Returns centres() of links within nodes. The value of a GPU is that of its best pair."""
+    """Returns centres() of links within nodes. The value of a GPU is that of its best pair. Links within a host of CPUs
+    get no target, because `compare` does not fail them."""
     found = links.ends(compare.link_table(files))
-    found = found[~found["name"].str.contains("node")]
-    return centres(found)
+    return centres(found[~found["name"].str.contains("node") & ~found["soft"]])
 
 
 def row_centres(files):

@@ -107,6 +107,9 @@ def check_links(choose):
     assert {*faults_of(lost)} == {"n1"} and "other nodes of the file have" in faults_of(lost)["n1"][1]
     values = baseline.link_centres([linked(choose, 4, [])]).set_index("key")
     assert abs(values.loc["link copy bandwidth", "value"] / 388e9 - 1) < 0.01, values
+    of_cpus = linked(choose, 4, [])
+    of_cpus["device_kind"][:] = "cpu"
+    assert baseline.link_centres([of_cpus]).empty
     pathlib.Path("links.ini").write_text("[H200]\nlink copy bandwidth = 388 GB/s +- 4 %\n", encoding="utf-8")
     wanted = targets.Targets("links.ini", targets.Kinds(lost, pandas.DataFrame({"name": []}, dtype=object)))
     found = check.judge_links(linked(choose, 3, ["n1-2"]), wanted)
