@@ -70,7 +70,7 @@ static enum status offered_identify(struct gpu *gpu, struct work *work, struct i
 }
 
 struct search_case {
-    int count, ordered, likely;
+    int count, ordered;
     bool cold, replayed;
     const char *refused;
     const struct algorithm *offer;
@@ -84,7 +84,6 @@ static const char *search_for(struct search_case what, struct record *record, in
         .work = &work.base,
         .count = what.count,
         .ordered = what.ordered,
-        .likely = what.likely,
         .bind = offered_bind,
         .name = offered_name,
         .hot_time = offered_hot_time,
@@ -129,16 +128,6 @@ static void offers_are(size_t count, const double *times)
 }
 
 #define SCRIPT_TEST(name) TEST_WITH(name, script_set_up, script_tear_down)
-
-SCRIPT_TEST(unlikely_candidates_stand_in_for_refused_ones)
-{
-    const double times[] = {40e-6, 50e-6, 30e-6};
-    struct record record;
-    offers_are(3, times);
-    assert_string_equal(search_for((struct search_case){3, .likely = 2}, &record, NULL), "a");
-    offers[0].time = offers[1].time = 0;
-    assert_string_equal(search_for((struct search_case){3, .likely = 2}, &record, NULL), "c");
-}
 
 SCRIPT_TEST(the_fastest_wins_wherever_it_stands)
 {

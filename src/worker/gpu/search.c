@@ -272,8 +272,7 @@ static enum status entries_find(struct search_state *state, struct error *error)
     double best_time = INFINITY;
     enum status refusal = STATUS_OK;
     struct error attempt;
-    const int likely = state->search->likely > 0 ? state->search->likely : state->search->count;
-    for (int i = 0; i < (state->count > 0 ? likely : state->search->count); ++i) {
+    for (int i = 0; i < state->search->count; ++i) {
         enum status status = entry_add(state, i, &best_time, &attempt);
         if (status && !refusal) {
             refusal = status;

@@ -53,7 +53,6 @@ struct search {
     /* Number of the first candidate of the library's heuristic. The first candidate from there on
      * that the library accepts is the library's own choice. `count`: no heuristic. */
     int ordered;
-    int likely; /* later candidates are tried only if none before runs; 0: all are tried */
     /* Makes `work` run a candidate. A refusal does not fail the search. */
     enum status (*bind)(struct gpu *gpu, struct work *work, int candidate, struct error *error);
     const char *(*name)(const struct work *work, int candidate);

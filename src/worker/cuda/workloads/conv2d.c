@@ -53,10 +53,10 @@ struct conv2d_work {
     cudnnTensorDescriptor_t x, y;
     cudnnFilterDescriptor_t w;
     cudnnConvolutionDescriptor_t convolution;
-    struct cudnn_graph *graph;         /* NULL: not searched, or cuDNN has no plan */
-    struct candidate *candidates;      /* owned */
-    int candidate_count, likely_count; /* as search.likely */
-    cudnnStatus_t refusal;             /* cuDNN's reason for the last refused call */
+    struct cudnn_graph *graph;    /* NULL: not searched, or cuDNN has no plan */
+    struct candidate *candidates; /* owned */
+    int candidate_count;
+    cudnnStatus_t refusal; /* cuDNN's reason for the last refused call */
     const struct candidate *bound;
     struct cudnn_binding plan;    /* the bound plan of the graph; empty if a call is bound */
     char key[CONFIG_HASH_TEXT];   /* the graph's key: hash of the configuration with a hot cache */
@@ -337,38 +337,28 @@ static enum status calls_find(struct gpu *gpu, struct conv2d_work *c, const char
     return status;
 }
 
-/* Adds plans of the graph, if there is one: those that are unlikely to win, or the others. */
-static enum status plans_add(struct conv2d_work *c, bool unlikely, struct error *error)
-{
-    for (int i = 0; c->graph && i < cudnn_graph_plans(c->graph); ++i) {
-        const struct cudnn_plan *plan = cudnn_graph_plan_at(c->graph, i);
-        const struct candidate candidate = {.name = plan->name,
-                                            .plan = i,
-                                            .math = plan->tensor ? c->math : CUDNN_FMA_MATH,
-                                            .tensor = plan->tensor};
-        if (plan->unlikely == unlikely)
-            TRY(candidate_add(c, candidate, error));
-    }
-    return STATUS_OK;
-}
-
-/* Adds the plan of the name `only`; NULL: the likely plans, from the graph of recent rows of this
- * shape if there is one. */
+/* Adds the plan of the name `only`; NULL: all plans, from the graph of recent rows of this shape if
+ * there is one. */
 static enum status plans_find(struct gpu *gpu, struct conv2d_work *c, const char *only,
                               size_t bytes, struct error *error)
 {
     const struct cudnn_engines engines = {
-        .tensor = c->format->tensor,
-        .vector = c->format->vector_allowed,
-        .likely = c->shape.pass == CONV2D_FORWARD &&
-                  (c->shape.precision == PRECISION_FP16 || c->shape.precision == PRECISION_BF16),
-        .only = only};
+        .tensor = c->format->tensor, .vector = c->format->vector_allowed, .only = only};
     TRY(cudnn_graph_create(gpu->cudnn, gpu->plans, only ? NULL : c->key, bytes, &c->graph, error));
     if (cudnn_graph_plans(c->graph) == 0) {
         TRY(operation_describe(c, error));
         TRY(cudnn_graph_plan(c->graph, &engines, error));
     }
-    return plans_add(c, false, error);
+    for (int i = 0; i < cudnn_graph_plans(c->graph); ++i) {
+        const struct cudnn_plan *plan = cudnn_graph_plan_at(c->graph, i);
+        TRY(candidate_add(c,
+                          (struct candidate){.name = plan->name,
+                                             .plan = i,
+                                             .math = plan->tensor ? c->math : CUDNN_FMA_MATH,
+                                             .tensor = plan->tensor},
+                          error));
+    }
+    return STATUS_OK;
 }
 
 /* The workspace only grows, because the search binds candidates in turn. */
@@ -427,9 +417,8 @@ static enum status workspace_limit(const struct arena *arena, size_t *bytes, str
     return STATUS_OK;
 }
 
-/* Adds plans in the order of cuDNN's heuristics, then calls, then unlikely plans. If a plan and a
- * call have the same kernels, the search keeps the plan: it takes the host 5 us, the call up to 0.4
- * ms. */
+/* Adds plans in the order of cuDNN's heuristics, then calls. If a plan and a call have the same
+ * kernels, the search keeps the plan: it takes the host 5 us, the call up to 0.4 ms. */
 static enum status candidates_find(struct gpu *gpu, struct conv2d_work *c, struct error *error)
 {
     const char *algorithm = c->shape.algorithm;
@@ -441,9 +430,6 @@ static enum status candidates_find(struct gpu *gpu, struct conv2d_work *c, struc
         status = plans_find(gpu, c, NULL, bytes, error);
     if ((status == STATUS_OK || status == STATUS_UNSUPPORTED) && c->convolution && !graph)
         status = calls_find(gpu, c, automatic ? NULL : algorithm, bytes, error);
-    c->likely_count = c->candidate_count;
-    if (status == STATUS_OK || status == STATUS_UNSUPPORTED)
-        TRY(plans_add(c, true, error));
     bool enough = status == STATUS_UNSUPPORTED && c->candidate_count > 0;
     return enough ? STATUS_OK : status;
 }
@@ -471,7 +457,7 @@ static void candidates_forget(struct conv2d_work *c)
     cudnn_graph_destroy(c->graph);
     c->graph = NULL;
     c->bound = NULL;
-    c->candidate_count = c->likely_count = 0;
+    c->candidate_count = 0;
     c->recalled = false;
 }
 
@@ -481,7 +467,6 @@ static struct search search_of(struct gpu *gpu, struct conv2d_work *c)
         .gpu = gpu,
         .work = &c->tensors.base,
         .count = c->candidate_count,
-        .likely = c->likely_count,
         .bind = candidate_bind,
         .name = candidate_name,
         .hot_time = candidate_hot_time,

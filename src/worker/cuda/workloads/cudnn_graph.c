@@ -312,9 +312,8 @@ static enum status plan_add(struct cudnn_graph *graph, const struct cudnn_engine
 /* ---- heuristics ---- */
 
 /* The first plans of one heuristic suffice: later plans were far from the fastest in every measured
- * shape. PLANS_LIKELY and plans that the fallback compiles had the fastest of each of 121
- * forward convolutions in fp16. */
-enum { CONFIGS_MAX = 100, PLANS_EACH = 16, PLANS_FIRST = 8, PLANS_LIKELY = 8 };
+ * shape. */
+enum { CONFIGS_MAX = 100, PLANS_EACH = 16, PLANS_FIRST = 8 };
 
 static enum status configs_find(struct cudnn_graph *graph, cudnnBackendHeurMode_t mode, int most,
                                 cudnnBackendDescriptor_t *configs, int64_t *count,
@@ -431,30 +430,18 @@ static enum status engines_add(struct cudnn_graph *graph, const struct cudnn_eng
     return status == STATUS_DEVICE ? STATUS_DEVICE : STATUS_OK;
 }
 
-/* Adds the engines that the heuristics list, the likely fastest first. With engines->likely, asks
- * B, which takes 3 to 20 ms, only if A has many plans. */
+/* Adds the engines that the heuristics list, the likely fastest first. */
 static enum status proposals_add(struct cudnn_graph *graph, const struct cudnn_engines *engines,
                                  struct error *refusal)
 {
-    enum { A, B, FALLBACK, HEURISTICS };
-    static const cudnnBackendHeurMode_t modes[HEURISTICS] = {
-        [A] = CUDNN_HEUR_MODE_A,
-        [B] = CUDNN_HEUR_MODE_B,
-        [FALLBACK] = CUDNN_HEUR_MODE_FALLBACK,
+    static const cudnnBackendHeurMode_t heuristics[] = {
+        CUDNN_HEUR_MODE_A,
+        CUDNN_HEUR_MODE_B,
+        CUDNN_HEUR_MODE_FALLBACK,
     };
-    int begins[HEURISTICS + 1] = {0};
-    for (int i = 0; i < HEURISTICS; ++i) {
-        const bool asked = i != B || (engines && (!engines->likely || begins[B] >= PLANS_LIKELY));
-        if (asked && (engines || graph->plan_count == 0))
-            TRY(plans_find(graph, engines, modes[i], refusal));
-        begins[i + 1] = graph->plan_count;
-    }
-    for (int i = 0, j = 0; engines && engines->likely && i < graph->plan_count; ++i) {
-        while (i == begins[j + 1])
-            ++j;
-        graph->plans[i].unlikely =
-            j == FALLBACK ? !graph->plans[i].compiled : i - begins[j] >= PLANS_LIKELY;
-    }
+    for (size_t i = 0; i < sizeof heuristics / sizeof *heuristics; ++i)
+        if (engines || (graph->plan_count == 0 && heuristics[i] != CUDNN_HEUR_MODE_B))
+            TRY(plans_find(graph, engines, heuristics[i], refusal));
     return engines && !engines->tensor ? engines_add(graph, engines, refusal) : STATUS_OK;
 }
 

@@ -20,7 +20,6 @@ struct cudnn_plan {
     char name[CUDNN_PLAN_NAME]; /* cuDNN's numbers of engine and knobs, "engine-38 k2=5 k13=1" */
     bool tensor;                /* runs on tensor units */
     bool compiled;              /* cuDNN compiles its kernel when the plan is built */
-    bool unlikely;              /* marked by cudnn_engines.likely */
     size_t workspace;           /* byte; known once the plan is built */
     double hot_time;            /* s, as in struct search */
     enum status status;         /* result of the build */
@@ -68,7 +67,6 @@ enum status cudnn_graph_operate(struct cudnn_graph *graph, cudnnBackendDescripto
 /* A selection of cuDNN's engines. */
 struct cudnn_engines {
     bool tensor, vector; /* engines that use tensor units; engines that do not */
-    bool likely;         /* marks plans that never won a forward convolution in 16 bits */
     const char *only;    /* name of the only plan; NULL: all */
 };
 
