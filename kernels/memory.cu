@@ -56,8 +56,8 @@ __global__ void move(float4 *a, const float4 *b, const float4 *c, int64_t chunks
         a[0] = make_float4(sum, sum, sum, sum);
 }
 
-/* Atomic additions without a result: L2 adds and sends nothing to the multiprocessor. An addition
- * of 16 bytes is four additions of fp32, and needs compute capability 9.0. */
+/* Atomic additions without a result: L2 does the addition, and the multiprocessor gets no answer.
+ * An addition of 16 bytes is four additions of fp32, and needs compute capability 9.0. */
 __device__ static inline void add_to(float *at, float s)
 {
     asm volatile("red.relaxed.gpu.global.add.f32 [%0], %1;" ::"l"(at), "f"(s) : "memory");

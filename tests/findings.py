@@ -232,7 +232,7 @@ def lstm_leaves(f):
          lambda c: c.put("flops_counted", "", lambda t: t.flops_model)
          .put("bytes_counted", "", lambda t: t.bytes_model).put("bytes_written", "", 0.0))  # fmt: skip
 def placement(f):
-    """Estimates do not place a kernel; counters are needed."""
+    """A kernel's place on the roofline needs counters; estimates do not suffice."""
     t = f.rows[f.rows.counted & (f.rows.own_ai > 0)]
     off = (t.flops_model / t.bytes_model) / (t.flops / t.memory_bytes)
     parts = [one or two for one, two in zip(above(off, ALIKE, f.null["bytes"]), above(1 / off, ALIKE, f.null["bytes"]))]

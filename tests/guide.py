@@ -139,7 +139,7 @@ def tails(f):
 
 
 def filled(f, rows):
-    """Returns whether each row's kernels have four blocks of some hundred threads for each multiprocessor."""
+    """Whether each row's longest kernel has BLOCKS blocks a multiprocessor and THREADS threads a block, or more."""
     k = f.kernels.assign(enough=(f.kernels.kernel_threads >= THREADS)
                          & (f.kernels.kernel_blocks >= BLOCKS * f.data.device_multiprocessors.values[0]))  # fmt: skip
     longest = k.sort_values("kernel_time").groupby("kernel_config").enough.last()
@@ -149,7 +149,7 @@ def filled(f, rows):
 @finding("guide, 6", "paper", "time", "conv2d rows with as many reach less than half of the roof, or less than others",
          lambda c: c.put("roof_fraction", "", lambda t: np.where(filled(c.file, t), 0.1, 0.9)))  # fmt: skip
 def enough_blocks(f):
-    """Four blocks of some hundred threads for each multiprocessor are parallelism enough."""
+    """Four blocks of a few hundred threads for each multiprocessor are parallelism enough."""
     full = filled(f, f.conv2d)
     many, few = (f.conv2d[full == own].roof_fraction for own in (True, False))
     text = f"with as many, fractions of the roof are {span(many)} (median {many.median():.2f}, {len(many)} rows)"

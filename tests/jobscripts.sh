@@ -90,7 +90,7 @@ requeued 137 2 yes
 requeued 137 3 no
 requeued 139 0 yes
 grep -qx 'requeue 7' requeues || fail "another job is requeued"
-# The last task of an array has the number of the array, which would mean all tasks.
+# An array's last task has the array's SLURM_JOB_ID. A requeue of this number would requeue all tasks.
 export SLURM_ARRAY_JOB_ID=7 SLURM_ARRAY_TASK_ID=2
 requeued 5 0 yes
 grep -qx 'requeue 7_2' requeues || fail "all tasks of an array are requeued"

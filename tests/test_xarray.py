@@ -9,7 +9,7 @@ import numpy as np
 import xarray
 
 DIMENSIONS = {"config", "kernel", "device", "device_roof", "number_format", "memory_level", "sample"}
-# Variables that files of earlier commits or CPUs lack. Activities need `counters = causes`.
+# Dimensions that files of CPUs, or of earlier commits, may lack. Activities need `counters = causes`.
 LATER_DIMENSIONS = {"wall_part", "health", "activity", "part", "node", "link", "round"}
 ATTRIBUTES = {
     "Conventions",

@@ -204,8 +204,8 @@ def bounded(path):
 
 def check_sizes(path, variables):
     """Raises Refused if a file declares more values than its size allows. A text takes at least a byte; numbers
-    compress at most by DEFLATED. Absent variables of KNOWN count, too, because load() adds them. variables: {name:
-    variable of netCDF4 or h5netcdf}"""
+    compress at most by DEFLATED. Variables of KNOWN that the file lacks are included, because load() adds them.
+    variables: {name: variable of netCDF4 or h5netcdf}"""
     size, texts, sizes, widths = os.path.getsize(path), 0, {}, {}
     for own in variables.values():
         sizes |= dict(zip(own.dimensions, own.shape))

@@ -38,8 +38,8 @@ static bool name_make(const struct target *target, char name[TARGET_PATH])
 
 /* Opens a new file in the target's folder and locks it, so that staged_file_sweep of other
  * processes leaves it alone. (On a file system without locks staged_file_sweep removes nothing.)
- * Sets `name` to the file's name, or to the name that a nameless file may get. If another process
- * removes the file before it is locked, makes another one. */
+ * Sets `name` to the file's name, or to the name that a nameless file may get. Makes a new file if
+ * another process removes this one before it is locked. */
 static int open_aside(const struct target *target, mode_t mode, bool nameless,
                       char name[TARGET_PATH])
 {

@@ -24,7 +24,7 @@ static size_t least(size_t a, size_t b)
 }
 
 /* Optimal string alignment: Levenshtein's distance in which two swapped neighbours are one typo. A
- * word that is too long for the rows is far from everything. */
+ * word of more than COMPARED_MAX bytes has the distance COMPARED_MAX from all others. */
 static size_t distance(const char *a, const char *b)
 {
     size_t width = strlen(b), rows[3][COMPARED_MAX + 1];

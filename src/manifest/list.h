@@ -1,6 +1,6 @@
 /* The list of a workload section: CSV by RFC 4180, one configuration a line. The lines are in a
- * file, or in the section behind a '|'. Lines of a file get a '|' when they are read, for
- * manifest_embed_lists. */
+ * file, or in the section, where each begins with '|'. Lines of a file get a '|' when they are
+ * read, for manifest_embed_lists. */
 #pragma once
 
 #include <stddef.h>
@@ -24,14 +24,14 @@ struct list {
      * the section has no list */
     char *path;
     int line;              /* line number of the key */
-    char *text;            /* owned; the file's lines, each behind a '|'; NULL: not from a file */
+    char *text;            /* owned; the file's lines, each after a '|'; NULL: not from a file */
     char *header;          /* owned */
     char **columns;        /* owned array of names in `header`; NULL before the header */
     struct list_row *rows; /* [count], owned */
     size_t column_count, count, places;
 };
 
-/* Takes the key `list`, or a line behind '|'. */
+/* Takes the key `list`, or a line that begins with '|'. */
 enum status list_take(struct list *list, const struct workload *workload,
                       const struct ini_line *line, struct error *error);
 /* Ends the list of a section that has one: reads the file, unless the section has the lines.

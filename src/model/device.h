@@ -95,7 +95,7 @@ double device_constant_power(const struct device *device);
 double device_launch_gap(const struct device *device, bool graph);
 
 /* Returns `clock` (s-1), or NaN if it is more than 1 % above the device's highest clock: cycles
- * that were counted over some microseconds can be wrong by some per cent. */
+ * that were counted over some microseconds can be wrong by a few per cent. */
 double device_clock(const struct device *device, double clock);
 
 /* JSON: the fields, and "roofs": [{...}, ...]. The caller owns the object. */

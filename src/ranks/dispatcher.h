@@ -62,9 +62,9 @@ struct dispatcher_action {
 
 struct dispatcher;
 
-/* Keeps `log` and the pointers in `settings`, except `earlier` and `limit`. Fetches the records of
- * earlier rows that lack rounds, because further rounds use their algorithms. NULL: no memory. If
- * memory is missing later, the process aborts, because ranks would wait for ever. */
+/* Keeps `log` and the pointers in `settings`, except `earlier` and `limit`. If an earlier row lacks
+ * rounds, fetches its record, because further rounds use the record's algorithm. NULL: no memory.
+ * If memory is missing later, the process aborts, because ranks would wait for ever. */
 struct dispatcher *dispatcher_create(const struct dispatcher_settings *settings,
                                      const struct log *log);
 void dispatcher_destroy(struct dispatcher *dispatcher); /* takes NULL */
@@ -78,7 +78,7 @@ void dispatcher_time(struct dispatcher *dispatcher, double now);
 void dispatcher_suspended(struct dispatcher *dispatcher, double seconds);
 /* Handles a rank's message. Carry out the resulting actions at once. */
 void dispatcher_message(struct dispatcher *dispatcher, const struct message *message);
-/* Ends the messages of a moment: one sync makes them durable, then ranks get work or stop. */
+/* Call after a moment's messages: one sync makes text durable, then ranks get work or stop. */
 void dispatcher_commit(struct dispatcher *dispatcher);
 /* After a signal: assigns nothing, stops all workers, and keeps no failed rows, because the signal
  * may be the cause. */

@@ -5,8 +5,8 @@
  * worker is replaced by one with the same device, and the row is tried again, alone, up to
  * `retries` times; then rank 0 gets a failed record. If no worker opens the device, rank 0 gets
  * MESSAGE_DEVICE_LOST. Timed rows in a lost worker go back to rank 0. A worker that a signal ends
- * yields no record. Cost: functions of the device wait; functions of the loop return at once. A
- * record is decoded once, to check it, and passed on as text. */
+ * yields no record. Cost: the functions under "the device" in executor.h wait; those under "the
+ * loop" return at once. A record is decoded once, to check it, and passed on as text. */
 #include "ranks/executor.h"
 
 #include <stdio.h>

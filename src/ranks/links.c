@@ -238,7 +238,8 @@ static enum status add_found(struct links *links, MPI_Comm node, int rounds, str
     return STATUS_OK;
 }
 
-/* rounds: number of rounds in which pairs of nodes exchange first; 0: `comm` is one node. */
+/* rounds: number of rounds in which pairs of nodes exchange, before the operations of all ranks;
+ * 0: `comm` is one node. */
 static void measure_group(struct links *links, MPI_Comm comm, MPI_Comm node, int rounds)
 {
     struct error error = {"a rank leaves"};

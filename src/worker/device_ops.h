@@ -22,7 +22,7 @@
 /* s, time of all samples of a roof: enough for five; eight devices can measure in turn. */
 #define ROOF_WINDOW 0.0125
 
-/* s, shortest measurement of energy: counters with steps of 0.1 s are exact to some per cent. */
+/* s, shortest measurement of energy: counters with steps of 0.1 s are exact to a few per cent. */
 #define ENERGY_TIME 0.5
 
 struct roof_order {
@@ -166,7 +166,8 @@ struct device_ops {
 
     void (*release)(struct device_state *state, struct work *work); /* takes NULL work */
 
-    /* Sets *settings, which is zero. This process leaves the device idle until its next call. */
+    /* Sets *settings, which is zero. This process then gives the device no work until the next call
+     * of a function of this table. */
     enum status (*program)(struct device_state *state, struct program_device *settings,
                            struct error *error);
 

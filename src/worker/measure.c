@@ -275,8 +275,8 @@ static enum status verify_prepared(const struct run *run, bool accurate, struct 
     return status;
 }
 
-/* Adds the fastest accurate algorithm to record->accuracy. The row itself keeps the fastest
- * algorithm, as frameworks do, so this function rejects algorithms of a second work. */
+/* Adds the fastest accurate algorithm to record->accuracy. The row keeps the fastest algorithm, as
+ * frameworks do, so this function prepares a second work and rejects only its algorithms. */
 static enum status accuracy_explain(struct run *run, struct record *record, struct error *error)
 {
     const struct placement own = {.work = run->work, .seen = *record};

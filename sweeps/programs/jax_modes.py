@@ -17,7 +17,7 @@ def tensors(args, shapes):
 
 def measure(args, make, inputs, rounded=1):
     """Measures the function that make(XLA's precision) returns; the function returns a list of results. rounded: factor
-    on the tolerance, which is for results that are rounded once."""
+    on the tolerance; 1 for results that are rounded once."""
     exact = jax.lax.Precision.HIGHEST
     step = jax.jit(make(jax.lax.Precision.DEFAULT if args.precision == "tf32" else exact))
     iterations = 1 if args.cache == "cold" else args.iterations

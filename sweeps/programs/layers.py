@@ -39,7 +39,7 @@ def convolution(out, x, weight, bias, stride, padding, dilation, transposed, _, 
         raise Unknown(f"{x.dim() - 2} dimensions")
     if transposed and groups > 1:
         raise Unknown("transposed, with groups")
-    # A transposed convolution computes the input gradient of the convolution that leads from its output to its input.
+    # A transposed convolution from x to out computes the input gradient of a convolution from out to x.
     image, other = (out, x) if transposed else (x, out)
     return {
         **{"workload": "conv2d", "pass": "backward-data" if transposed else "", "batch": x.shape[0]},

@@ -30,7 +30,7 @@ def compiled(args, forward, weights):
 
 def measure(args, forward, inputs, weights=lambda dtype: [], rounded=1):
     """Measures a function of the inputs. weights(dtype): further tensors that have gradients; rounded: factor on the
-    tolerance, which is for results that are rounded once."""
+    tolerance; 1 for results that are rounded once."""
     step, scratch = compiled(args, forward, weights), tf.Variable(tf.zeros(1 << 26))
     synchronize = tf.test.experimental.sync_devices
     iterations = 1 if args.cache == "cold" else args.iterations

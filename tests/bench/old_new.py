@@ -2,7 +2,8 @@
 """Compares the rows of OLD.nc and NEW.nc, files of one manifest on GPUs of one model: old_new.py OLD.nc NEW.nc
 
 Counts of rows with the same algorithm and kernels must be equal to the digit, and 95 % of their times, without the
-timer's own, within the 4.2 % by which processes differ (docs/findings.md). Names each other row."""
+timer's own, within the 4.2 % by which processes differ (docs/findings.md). Prints the rows whose algorithm, kernels or
+counts differ."""
 
 import pathlib
 import sys

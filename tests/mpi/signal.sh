@@ -1,7 +1,6 @@
 #!/bin/sh
-# After SIGTERM finished rows are published, the exit status is 5, and --resume measures the remaining rows. If all
-# processes of a job receive the signal, a program that it ends has no row, even if the program receives the signal
-# before its rank.
+# After SIGTERM finished rows are published, the exit status is 5, and --resume measures the remaining rows. If the
+# signal reaches all processes of a job, a program that the signal ends has no row, even if the rank receives it later.
 . "$(dirname "$0")/lib.sh"
 batch=1 write_sweep sweep.ini "retries = 0"
 sed -i 's/^iterations = .*/iterations = 6000/' sweep.ini

@@ -184,8 +184,8 @@ return all.filter((one) => {
 
 
 def check_access(chrome):
-    """Controls have names, texts have contrast in light and dark. axe-core 4.12, which this test does not fetch, finds
-    nothing."""
+    """Controls have names, texts have contrast in light and dark. axe-core 4.12, which this test does not run, found no
+    fault."""
     for scheme in ("dark", "light"):
         feature = {"name": "prefers-color-scheme", "value": scheme}
         chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})

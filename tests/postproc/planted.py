@@ -73,8 +73,7 @@ def linked(choose, nodes, slow, by=0.75):
 
 
 def resumed(data):
-    """Returns the dataset with a second session, in which the first device had no row, so that its links are left
-    out."""
+    """Returns the dataset with a second session: without the first device, which had no row, and without links."""
     nodes, devices = data.sizes["node"], data[[name for name in data if data[name].dims == ("device",)]]
     later = devices.isel(device=slice(1, None)).assign(device_node=lambda own: own["device_node"] + nodes)
     later["device_key"] = "device", [f"later/{key}" for key in later["device_uuid"].values]

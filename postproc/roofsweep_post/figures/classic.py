@@ -142,7 +142,7 @@ def draw_at_one(axes, labels, scene, series):
 
 
 def draw_ceilings(axes, labels, series, joined):
-    """Draws the ceiling that launch overhead sets for each row as a small symbol, and marks its place as occupied."""
+    """Draws a small symbol at each row's ceiling of launch overhead, and marks the symbol's place as occupied."""
     x, y = series.rows["intensity_at"], series.rows["overhead_ceiling"]
     how = {"color": series.colour, "marker": series.marker, "markersize": marks.CEILING, "markeredgewidth": 0.4}
     how |= {"linestyle": (0, (1, 1.2)) if series.by and joined else "none", "linewidth": 0.6, "zorder": 2.6}

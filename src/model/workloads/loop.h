@@ -6,8 +6,8 @@
 
 extern const struct workload compute_loop_workload, shared_loop_workload;
 
-/* The shape. x and y are [tiles][tile]. Within a tile v starts as x. Each step sets all values at
- * once,
+/* The shape. x and y are [tiles][tile]. The values v of a tile start as its x. Each step sets all
+ * values at once,
  *   v[i] = a v[(i + 1) mod tile] + x[i],  a = LOOP_FACTOR(step) rounded to the precision,
  * and y is the last v. In a compute-loop a tile is one value, which stays in a register. In a
  * shared-loop the neighbour's value comes through shared memory, or on a CPU through the cache. The

@@ -188,8 +188,7 @@ static struct counters_order counting_order(void)
     return order;
 }
 
-/* In a process with several points also releases the counters, so that other processes can count.
- */
+/* Also releases the counters if the process has several points, so that others can count. */
 static void counting_stop(void)
 {
     injection.counting = false;

@@ -475,7 +475,7 @@ static enum status section_end(struct section *section, const char *path, size_t
     return error_prefix(error, status, "%s:%d", path, line);
 }
 
-/* ---- one point of the axes as the configuration that runs ---- */
+/* ---- from one point of the axes to the configuration that runs ---- */
 
 static enum status word_put(char *out, size_t size, const char *word, const char *what,
                             struct error *error)
@@ -500,8 +500,9 @@ static enum status axes_put(const struct config *axes, const bool *left, char *o
     return STATUS_OK;
 }
 
-/* Joins the variables, sorted by name because the order of lines has no meaning, and the inherited
- * names. A shared process also gets the axes that are in neither command nor variables. */
+/* Joins the variables and the inherited names. The variables are sorted by name, because the order
+ * of lines has no meaning. A shared process also gets the axes that are in neither command nor
+ * variables. */
 static enum status environment_put(struct point *p, struct error *error)
 {
     static const char what[] = "an environment of";

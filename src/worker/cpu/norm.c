@@ -140,7 +140,7 @@ static void NAME(forward)(const struct NAME(job) * j)
     }
 }
 
-/* Sets dx of a layer norm's row, and adds to the thread's parts. */
+/* Sets dx of a layer norm's row. Adds the row's terms of dgamma and dbeta to the thread's parts. */
 static void NAME(row_gradient)(const struct NAME(job) * j, int64_t row, REAL *restrict own)
 {
     const int64_t columns = j->columns;

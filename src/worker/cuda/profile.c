@@ -227,7 +227,7 @@ void profile_release(struct work *work)
     work->launch_count = 0;
 }
 
-/* CUPTI makes launches slower, so the limit is far longer than the host should need. */
+/* CUPTI slows launches, so the blocking kernel's limit is far longer than they should need. */
 static enum status work_trace(struct profiler *profiler, struct gpu *gpu, struct work *work,
                               bool cold, struct record *record, struct error *error)
 {
@@ -462,7 +462,7 @@ static enum status collection_count(struct profiler *profiler, struct collection
     return all_kernels_count(profiler, collection, COUNTED_WITHOUT_CAUSES, error);
 }
 
-/* Leaves out replayed graphs whose stream has other kernels. */
+/* Leaves out rows whose graph may run other kernels than their `stream`. */
 static void collection_fill(struct gpu *gpu, const struct countable *rows, size_t count,
                             struct collection *collection)
 {

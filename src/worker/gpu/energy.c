@@ -1,7 +1,7 @@
 /* Power and energy from the device's energy counter, over a load that is launched back to back.
  *
  * The counter advances in steps of up to 0.1 s. Power is the energy between two steps divided by
- * the time between them on the host's clock: a GPU's own clock may run slow by some per cent.
+ * the time between them on the host's clock: a GPU's own clock may run slow by a few per cent.
  * Frequent readings make the time of a step exact; a step during a long pause of the host is
  * skipped. The load runs in short portions, several of them in flight, so that the device stays
  * busy while the host reads the counter.

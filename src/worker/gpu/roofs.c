@@ -413,7 +413,7 @@ static enum status samples_burst(struct roofs *roofs, struct winner *winner, int
 /* ---- sustained ---- */
 
 static const double window_time = 0.1; /* s */
-/* The driver keeps the mean power of about a second below the limit: a load may draw some per cent
+/* The driver keeps the mean power of about a second below the limit: a load may draw a few per cent
  * more than the limit, and then less for some tenths of a second. */
 enum { WINDOWS_LEAST = 3, WINDOWS_STILL = 5, WINDOWS_OF_AVERAGE = 10, WINDOWS_MOST = 20 };
 

@@ -404,7 +404,7 @@ enum status timing_run(struct gpu *gpu, struct work *work, bool cold, int sample
     return STATUS_OK;
 }
 
-/* The overhead is subtracted, so samples of a slow host may be short. */
+/* The timer's overhead is subtracted, so samples may be short if the host enqueues slowly. */
 enum status timing_compare(struct gpu *gpu, struct work *work, bool cold, double share, int samples,
                            double *seconds, struct error *error)
 {

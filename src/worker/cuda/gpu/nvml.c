@@ -285,7 +285,7 @@ void nvml_describe(struct nvml *nvml, struct device *device)
         snprintf(device->system + strlen(device->system), 48, "InfoROM %s, ", text);
 }
 
-/* enum health keeps the order of values that one call of NVML returns together. */
+/* Values that one function of NVML returns are neighbours in enum health, in NVML's order. */
 static void memory_health(const struct nvml *nvml, double *health)
 {
     struct nvml_field temperature = {.id = MEMORY_TEMPERATURE};

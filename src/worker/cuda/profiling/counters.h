@@ -38,7 +38,7 @@ void counters_close(struct counters *counters); /* takes NULL */
  * launches NULL: values[i] belongs to works[i]. Otherwise each launch of `run` has values of its
  * own: first the launches[0] launches of works[0], then the launches[1] of works[1], and so on. If
  * works launch more or fewer kernels, the outcome is COUNTED_INCOMPLETE. `room` is the largest
- * number of values of this collection and of the next ones, which then need not attach CUPTI again.
+ * number of values of any one collection, this or later. Later ones need not attach CUPTI again.
  *
  * A quantity without a counter is NaN. If counting fails, all values are NaN and *outcome says why:
  * COUNTED_REFUSED or COUNTED_INCOMPLETE, else COUNTED_YES. The status is that of the work. */

@@ -150,7 +150,8 @@ static enum status run_tracer(struct profiler *profiler, const struct profiled_w
     return status;
 }
 
-/* The first trace beside known kernels decides whether the tracer stays. */
+/* Until it is known whether the tracer stays, times known kernels before each trace and after each
+ * good one. */
 static enum status trace(struct profiler *profiler, const struct profiled_work *work,
                          struct error *error)
 {

@@ -510,7 +510,7 @@ static enum status lstm_check(const struct gpu *gpu, const struct config *config
                      precision_info[precision].name);
 }
 
-/* The weights are in cuDNN's own layout, in the bindings. */
+/* The bindings have the weights, in cuDNN's own layout; `tensors` has none. */
 static void lstm_shape(const struct config *config, struct work *work, struct tensors *tensors)
 {
     ((struct lstm_work *)work)->shape = lstm_from(config);
