@@ -33,7 +33,9 @@ def fork():
 
 def both():
     with roofsweep_region.region():
-        os.fork()
+        child = os.fork()
+    if child:
+        os.wait()  # or the child might be ended before it reports
 
 
 def child():

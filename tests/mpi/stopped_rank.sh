@@ -89,7 +89,7 @@ has_programs || exit 0
 cat >programs.ini <<'INI'
 [sweep]
 device = cpu
-timeout = 12 s
+timeout = 15 s
 retries = 0
 [peaks]
 memory = l1
@@ -97,7 +97,7 @@ compute = fp32
 condition = together
 launch = no
 [program patient]
-command = sleep 3
+command = sleep 2
 region = all
 INI
 "$ROOFSWEEP_MPIRUN" -n 2 --oversubscribe --bind-to none "$ROOFSWEEP_BIN/roofsweep" -o programs.nc programs.ini >output 2>&1 &
@@ -110,10 +110,10 @@ wait_until "$job" output sleeping
 all=$(all_of "$job")
 # shellcheck disable=SC2086 # one word for each process
 kill -STOP $all
-sleep 13
+sleep 16
 # shellcheck disable=SC2086
 kill -CONT $all
 ended 0
 some programs.nc 1 1
-python 'import netCDF4; time = netCDF4.Dataset("programs.nc")["time_median"][0]; assert 3 <= time < 10, time' ||
+python 'import netCDF4; time = netCDF4.Dataset("programs.nc")["time_median"][0]; assert 2 <= time < 10, time' ||
     fail "a suspended run counts"
