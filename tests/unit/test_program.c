@@ -125,8 +125,7 @@ BENCH_TEST(nothing_is_left_running)
         "sleep 300 & echo $! >%s/pid; exit 0",
         "setsid sh -c 'echo $$ >%s/pid; sleep 300' & until [ -s %s/pid ]; do sleep 0.1; done",
         "setsid sh -c 'trap \"\" HUP TERM; echo $$ >%s/pid; while :; do sleep 1; done' & sleep 300",
-        "sh -c 'echo $$ >%s/pid; sleep 300' & until [ -s %s/pid ]; do sleep 0.1; done; "
-        "kill -9 $PPID; sleep 300",
+        "sh -c 'echo $$ >%s/pid; sleep 99' & until [ -s %s/pid ]; do :; done; kill -9 $PPID; wait",
     };
     for (size_t i = 0; i < sizeof scripts / sizeof *scripts; ++i) {
         char path[4200], script[8500];
