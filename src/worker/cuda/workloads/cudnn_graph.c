@@ -32,6 +32,7 @@ struct cudnn_graph {
     struct cudnn_plan *plans;             /* owned */
     int operation_count, plan_count;
     double compiling; /* s, time of cuDNN to compile plans */
+    bool built;       /* any plan was built */
 };
 
 /* ---- descriptors ---- */
@@ -349,6 +350,9 @@ static enum status plans_find(struct cudnn_graph *graph, const struct cudnn_engi
         status = plan_add(graph, engines, configs[i], refusal);
         if (status)
             descriptors_destroy(&graph->stack, kept);
+        else if (engines && engines->compiled_last && mode == CUDNN_HEUR_MODE_FALLBACK)
+            graph->plans[graph->plan_count - 1].last_resort =
+                graph->plans[graph->plan_count - 1].compiled;
     }
     return status == STATUS_DEVICE ? STATUS_DEVICE : STATUS_OK;
 }
@@ -498,6 +502,9 @@ enum status cudnn_graph_build(struct cudnn_graph *graph, int plan, struct error 
         return error_set(error, p->status, "%s could not be built", p->name);
     if (p->compiled && graph->compiling > compiling_enough)
         return error_set(error, STATUS_UNSUPPORTED, "%s is not compiled any more", p->name);
+    if (p->last_resort && graph->built)
+        return error_set(error, STATUS_UNSUPPORTED, "%s is not compiled: another plan runs",
+                         p->name);
     double begin = clock_monotonic();
     const size_t kept = graph->stack.count;
     p->status = plan_build(graph, p, error);
@@ -505,6 +512,7 @@ enum status cudnn_graph_build(struct cudnn_graph *graph, int plan, struct error 
         graph->compiling += clock_monotonic() - begin;
     if (p->status)
         descriptors_destroy(&graph->stack, kept);
+    graph->built |= p->status == STATUS_OK;
     return p->status;
 }
 

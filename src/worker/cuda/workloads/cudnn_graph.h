@@ -20,6 +20,7 @@ struct cudnn_plan {
     char name[CUDNN_PLAN_NAME]; /* cuDNN's numbers of engine and knobs, "engine-38 k2=5 k13=1" */
     bool tensor;                /* runs on tensor units */
     bool compiled;              /* cuDNN compiles its kernel when the plan is built */
+    bool last_resort;           /* not built if another plan of the graph is built */
     size_t workspace;           /* byte; known once the plan is built */
     double hot_time;            /* s, as in struct search */
     enum status status;         /* result of the build */
@@ -67,6 +68,7 @@ enum status cudnn_graph_operate(struct cudnn_graph *graph, cudnnBackendDescripto
 /* A selection of cuDNN's engines. */
 struct cudnn_engines {
     bool tensor, vector; /* engines that use tensor units; engines that do not */
+    bool compiled_last;  /* the plans that cuDNN's fallback compiles are last resorts */
     const char *only;    /* name of the only plan; NULL: all */
 };
 
