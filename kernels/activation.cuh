@@ -4,32 +4,15 @@
 
 #include "model/workloads/conv2d.h"
 
-__device__ inline float exponential(float x)
-{
-    return expf(x);
-}
-__device__ inline double exponential(double x)
-{
-    return exp(x);
-}
-__device__ inline float tangent_of(float x)
-{
-    return tanhf(x);
-}
-__device__ inline double tangent_of(double x)
-{
-    return tanh(x);
-}
-
 template <typename C> __device__ inline C activated(enum activation activation, C z)
 {
     switch (activation) {
     case ACTIVATION_RELU:
         return z > 0 ? z : 0;
     case ACTIVATION_SIGMOID:
-        return 1 / (1 + exponential(-z));
+        return 1 / (1 + exp(-z));
     case ACTIVATION_TANH:
-        return tangent_of(z);
+        return tanh(z);
     default:
         return z;
     }

@@ -38,7 +38,7 @@ template <typename C, typename F> __device__ inline C block_reduce(C v, F combin
         of_warp[threadIdx.x / 32] = v;
     __syncthreads();
     v = of_warp[0];
-    for (int warp = 1; warp < row_threads / 32; ++warp)
+    for (int warp = 1; warp < (int)blockDim.x / 32; ++warp)
         v = combine(v, of_warp[warp]);
     return v;
 }

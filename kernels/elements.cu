@@ -1,5 +1,6 @@
 #include "kernels.h"
 
+#include "activation.cuh"
 #include "block.cuh"
 #include "element.cuh"
 
@@ -87,4 +88,44 @@ cudaError_t kernel_hash(const void *data, size_t bytes, enum tensor tensor, void
     hash_words<<<blocks, row_threads, 0, stream>>>((const uint64_t *)data, bytes, tensor,
                                                    (unsigned long long *)hash);
     return cudaGetLastError();
+}
+
+template <typename C> __device__ inline C element_of(enum elementwise_operation operation, C x, C w)
+{
+    return operation == ELEMENTWISE_ADD       ? x + w
+           : operation == ELEMENTWISE_SCALE   ? (C)ELEMENTWISE_FACTOR * x
+           : operation == ELEMENTWISE_RELU    ? activated(ACTIVATION_RELU, x)
+           : operation == ELEMENTWISE_SIGMOID ? activated(ACTIVATION_SIGMOID, x)
+                                              : activated(ACTIVATION_TANH, x);
+}
+
+template <typename T, int each>
+__global__ void elementwise_values(struct elementwise s, pack<T, each> *y, const pack<T, each> *x,
+                                   const pack<T, each> *w)
+{
+    for (int64_t i = first_element(); i < s.elements / each; i += next_element()) {
+        pack<T, each> values = x[i];
+        const pack<T, each> others = w ? w[i] : values;
+        for (int k = 0; k < each; ++k)
+            values.at[k] = to_stored<T>(
+                element_of(s.operation, to_computed(values.at[k]), to_computed(others.at[k])));
+        y[i] = values;
+    }
+}
+
+cudaError_t kernel_elementwise(const struct elementwise *s, void *y, const void *x, const void *w,
+                               cudaStream_t stream)
+{
+    return by_precision(s->precision, [&](auto element) {
+        typedef decltype(element) T;
+        typedef pack<T> P;
+        const int each = sizeof(P) / sizeof(T);
+        if (s->elements % each == 0)
+            elementwise_values<T, each>
+                <<<element_blocks(s->elements / each), element_threads, 0, stream>>>(
+                    *s, (P *)y, (const P *)x, (const P *)w);
+        else
+            elementwise_values<T, 1><<<element_blocks(s->elements), element_threads, 0, stream>>>(
+                *s, (pack<T, 1> *)y, (const pack<T, 1> *)x, (const pack<T, 1> *)w);
+    });
 }

@@ -13,6 +13,7 @@
 #include "model/quantity.h"
 #include "model/workload.h"
 #include "model/workloads/conv2d.h"
+#include "model/workloads/elementwise.h"
 #include "model/workloads/linear.h"
 #include "model/workloads/lstm.h"
 #include "model/workloads/norm.h"
@@ -209,7 +210,11 @@ cudaError_t kernel_compute_loop(enum precision precision, void *y, const void *x
 cudaError_t kernel_shared_loop(enum precision precision, void *y, const void *x, int64_t tiles,
                                int tile, int steps, cudaStream_t stream);
 
-/* softmax.cu, norm.cu: workloads of src/model/workloads/, written from the definition. */
+/* elements.cu, softmax.cu, norm.cu: workloads of src/model/workloads/, by their definition. */
+
+/* y may be x. w NULL: the operation has one input. */
+cudaError_t kernel_elementwise(const struct elementwise *shape, void *y, const void *x,
+                               const void *w, cudaStream_t stream);
 
 /* y may be x. sequence > 0: the causal mask of attention. Row i belongs to query i % sequence,
  * which sees the columns up to its own number; all later columns become 0. */

@@ -28,7 +28,7 @@ template <typename T, int each>
 __global__ void __launch_bounds__(row_threads) norm_forward(struct norm_arrays a, shared_values s)
 {
     typedef typename computed<T>::type C;
-    const int64_t begin = (int64_t)threadIdx.x * each, step = (int64_t)row_threads * each;
+    const int64_t begin = (int64_t)threadIdx.x * each, step = (int64_t)blockDim.x * each;
     for (int64_t m = blockIdx.x; m < s.means; m += gridDim.x) {
         auto x = [&](int64_t i) { return *(const pack<T, each> *)((const T *)a.x + s.at(m, i)); };
         long_sum<C> sum, squares;
@@ -140,6 +140,8 @@ cudaError_t kernel_norm(enum norm_kernel kernel, const struct norm *s, const str
         const int each = sizeof(pack<T>) / sizeof(T);
         const int64_t count = s->rows * s->columns;
         const bool packed = s->columns % each == 0;
+        /* a thread takes four packs, because few warps reduce fast */
+        const int warps = (int)min(max(s->columns / each / 128, (int64_t)1), (int64_t)8);
         if (kernel == NORM_KERNEL_PARAMETERS)
             norm_parameters<T><<<row_blocks(s->columns), row_threads, 0, stream>>>(
                 *a, s->rows, s->columns, batch);
@@ -147,10 +149,11 @@ cudaError_t kernel_norm(enum norm_kernel kernel, const struct norm *s, const str
             (packed ? norm_apply<T, each>
                     : norm_apply<T, 1>)<<<element_blocks(packed ? count / each : count),
                                           element_threads, 0, stream>>>(*a, count, s->columns);
+        else if (kernel == NORM_KERNEL_Y && packed && !batch)
+            norm_forward<T, each><<<row_blocks(values.means), 32 * warps, 0, stream>>>(*a, values);
         else
-            (kernel == NORM_KERNEL_DX ? norm_backward<T>
-             : packed && !batch
-                 ? norm_forward<T, each>
+            (kernel == NORM_KERNEL_DX
+                 ? norm_backward<T>
                  : norm_forward<T, 1>)<<<row_blocks(values.means), row_threads, 0, stream>>>(
                 *a, values);
     });

@@ -59,7 +59,7 @@ template <typename S> __device__ static inline S activate(enum linear_activation
         return x > 0 ? x : 0;
     if (activation == LINEAR_GELU)
         return (S)0.5 * x *
-               (1 + tangent_of((S)LINEAR_GELU_SCALE * (x + (S)LINEAR_GELU_CUBIC * x * x * x)));
+               (1 + tanh((S)LINEAR_GELU_SCALE * (x + (S)LINEAR_GELU_CUBIC * x * x * x)));
     return x;
 }
 

@@ -22,11 +22,11 @@ __global__ void __launch_bounds__(row_threads)
             largest = larger()(largest, (C)to_computed(from[i]));
         largest = block_reduce(largest, larger());
         for (int64_t i = threadIdx.x; i < seen; i += row_threads)
-            sums.add(exponential((C)to_computed(from[i]) - largest));
+            sums.add(exp((C)to_computed(from[i]) - largest));
         const C sum = block_reduce(sums.value(), added());
         for (int64_t i = threadIdx.x; i < columns; i += row_threads)
-            y[row * columns + i] = to_stored<T>(
-                i < seen ? exponential((C)to_computed(from[i]) - largest) / sum : (C)0);
+            y[row * columns + i] =
+                to_stored<T>(i < seen ? exp((C)to_computed(from[i]) - largest) / sum : (C)0);
     }
 }
 

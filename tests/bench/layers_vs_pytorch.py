@@ -23,9 +23,9 @@ from conv2d_vs_pytorch import cudnn_folder, in_graph, pytorch_time
 from worker import WorkerProcess
 
 LAYERS = Path(__file__).parents[2] / "sweeps/programs/layers.py"
-# PyTorch takes cuDNN's standard algorithm for an LSTM of several layers, and kernels of its own for norms.
+# PyTorch takes cuDNN's standard algorithm for an LSTM of several layers, and kernels of its own for these three.
 WAYS = {"lstm": ["algorithm=standard"]}
-WAYS |= {name: ["implementation=plain"] for name in ("norm", "softmax")}
+WAYS |= {name: ["implementation=plain"] for name in ("elementwise", "norm", "softmax")}
 # Parts of names of PyTorch's operations; the first match decides.
 KINDS = {"conv": "conv2d", "norm": "norm", "mm": "linear", "rnn": "lstm", "pool": "pool", "attention": "attention"}
 KINDS |= dict.fromkeys(("relu", "clamp", "add"), "elementwise")

@@ -94,7 +94,8 @@ operation = max, average
 layout = nhwc, nchw
 precision = fp16, fp32
 [elementwise function]
-elements = 4000000
+elements = 4000000, 4000001
+implementation = cudnn, plain
 operation = relu, sigmoid, tanh, add, scale
 precision = fp16, fp32
 INI

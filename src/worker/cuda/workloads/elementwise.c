@@ -98,3 +98,20 @@ const struct tensor_routine elementwise_cudnn = {
     .iterate = cudnn_iterate,
     .close = cudnn_close,
 };
+
+/* ---- plain ---- */
+
+static enum status plain_iterate(struct gpu *gpu, struct work *work, struct error *error)
+{
+    const struct elementwise_work *e = (const struct elementwise_work *)work;
+    const struct tensor_work *t = &e->tensors;
+    return CUDA(kernel_elementwise(&e->shape, t->result[TENSOR_OUTPUT], t->input[TENSOR_INPUT],
+                                   t->input[TENSOR_WEIGHT], gpu->stream));
+}
+
+const struct tensor_routine elementwise_plain = {
+    .bytes = sizeof(struct elementwise_work),
+    .algorithm = "packs",
+    .shape = elementwise_shape,
+    .iterate = plain_iterate,
+};

@@ -17,6 +17,7 @@
     ROW("conv2d", "tiled", conv2d_tiled, NULL)                                                     \
     ROW("conv2d", "plain", conv2d_plain, NULL)                                                     \
     ROW("elementwise", "cudnn", elementwise_cudnn, NULL)                                           \
+    ROW("elementwise", "plain", elementwise_plain, NULL)                                           \
     ROW("linear", "cublaslt", linear_cublaslt, NULL)                                               \
     ROW("lstm", "cudnn", lstm_cudnn, NULL)                                                         \
     ROW("lstm", "persistent", lstm_persistent, NULL)                                               \
