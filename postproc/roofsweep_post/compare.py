@@ -10,7 +10,7 @@ import pandas
 from . import health, history, links, verdicts
 from .arguments import whole
 from .bits import Bits
-from .columns import NOISY
+from .columns import NOISY, own_time
 from .dataset import load
 from .deviations import THRESHOLD, WIDEST, at_equal_clock, judged, limited
 from .frames import DISTURBED, ROOFS, ROWS, by_device, kind_order, roofs, rows
@@ -57,8 +57,8 @@ configuration that other devices of the file have. If only the reference has it,
 the reference that is in no later file fails if its host now has fewer devices. A host that is in no later file is
 inconclusive, unless --part is given.
 
-Times are compared if several devices measured a configuration: `distribute = replicate`, or several files. A device
-whose roofs were measured by several runs in one file has one line, with medians.
+Times are compared if several devices measured a configuration: `distribute = replicate`, or several files. They leave
+out the timer's own time, which differs between GPUs. A device whose roofs were measured by several runs in one file has one line, with medians.
 
 A device fails if its health is bad at the end, or worse than at the start or in the reference: uncorrected memory
 errors, rows remapped for them, no spare rows, a narrower link, an XID error during the run. Corrected errors, replays,
@@ -177,7 +177,7 @@ def add_options(parser):
 
 def medians(found, key):
     """Returns one line for each device and key, with medians over the runs of the device."""
-    names = ("value", "spread", "placed", "cycles", "gaps", "rounds", "least", "between", "unfit", "soft", "error")
+    names = ("value", "timer", "spread", "placed", "cycles", "gaps", "rounds", "least", "between", "unfit", "soft", "error")
     numbers = [name for name in names if name in found]
     return (
         found.groupby([*DEVICE, key, "unit"], sort=False, as_index=False)[numbers].median().rename(columns={key: "key"})
@@ -285,9 +285,9 @@ def between_rounds(files, table):
 
 def time_table(files):
     """Returns the times of configurations (column value, in s), then lines for the sustained times of rows at the power
-    cap, and for the energy of a FLOP. Further columns: placed: spread between placements or rounds; held: the row is at
-    the power cap; cycles: clock cycles of held rows; gaps: launches that are not part of a graph; spread: noise of the
-    samples; error: half of the 95 % interval of a difference."""
+    cap, and for the energy of a FLOP. Further columns: timer: the part of value that is the timer's; placed: spread
+    between placements or rounds; held: the row is at the power cap; cycles: clock cycles of held rows; gaps: launches
+    that are not part of a graph; spread: noise of the samples; error: half of the 95 % interval of a difference."""
     found = [rows(one).assign(file=number) for number, one in enumerate(files)]
     found = [own.assign(spread=sample_noise(one, own)) for one, own in zip(files, found)]
     found = pandas.concat(found, ignore_index=True)
@@ -298,9 +298,10 @@ def time_table(files):
     held = np.zeros(len(found), bool)
     if {"throttled", "throttle_reasons"} <= set(found):
         held = (found["throttled"] == "yes") & (found["throttle_reasons"].fillna(0).astype(int) & POWER_CAP > 0)
-    cycles = (found["time_median"] * found["sm_clock"]).where(held) if any(held) else np.nan
+    cycles = (own_time(found) * found["sm_clock"]).where(held) if any(held) else np.nan
     found = found.assign(
         value=found["time_median"],
+        timer=found["time_median"] - own_time(found),
         unit="s",
         key=found["config_hash"],
         placed=np.where(np.isfinite(rounds), rounds, placed),
@@ -312,7 +313,7 @@ def time_table(files):
         soft=False,
         error=np.where(np.isfinite(rounds), found["noise"], TWO_SIDED * ROWS_DIFFER),
     )
-    more = found.assign(placed=0.0, cycles=np.nan, spread=np.nan, rounds=np.nan)
+    more = found.assign(timer=0.0, placed=0.0, cycles=np.nan, spread=np.nan, rounds=np.nan)
     long = more[held & more["energy_time"].notna()]
     long = long.assign(value=long["energy_time"], key=long["key"] + SUSTAINS, least=np.inf)
     long["error"] = TWO_SIDED * CLOCK[1]
@@ -323,9 +324,11 @@ def time_table(files):
 
 
 def judged_times(found, roofs_found, *how):
-    """Returns of_many() of judged(found) with two corrections. First, the time that longer gaps between launches add in
-    this process is subtracted. Second, rows at the power cap have the better of two speeds, by time and by clock
-    cycles, because compute follows the clock and memory does not. roofs_found: judged roofs."""
+    """Returns of_many() of judged(found) without the timer's time, and with two corrections. First, the time that longer
+    gaps between launches add in this process is subtracted. Second, rows at the power cap have the better of two
+    speeds, by time and by clock cycles, because compute follows the clock and memory does not. roofs_found: judged
+    roofs."""
+    found = found.assign(value=found["value"] - found["timer"])
     times = judged(found, *how)
     gaps = roofs_found[roofs_found["key"] == GAP].set_index(["file", "place"])
     longer = (gaps["value"] / gaps["reference"] - 1).clip(0, GAPS_DIFFER) * gaps["reference"]
