@@ -60,8 +60,8 @@ const struct field derived_fields[] = {
     F(paper_bound, roofline_bound_name, "what bounds the run time, by the paper's Roofline",
       .flags_known = true,
       .comment = "overhead if FLOPs / compute_roof and bytes / bandwidth_roof are below "
-                 "overhead_time; else compute if arithmetic_intensity is at least machine_balance, "
-                 "else bandwidth",
+                 "overhead_time; else compute if arithmetic_intensity is at least compute_roof / "
+                 "bandwidth_roof, else bandwidth",
       ALWAYS),
     R(gap_time, FIELD_DOUBLE, "s", "time in which the device was idle between kernels",
       .comment = "time_median - timer_overhead / sample_iterations - busy_time, at least 0; on "
