@@ -730,7 +730,8 @@ static void handle_counted(struct executor *executor, const char *line)
 
 /* ---- the end ---- */
 
-static void send_finished(struct executor *executor, const char *line)
+/* `line`: the watcher's reply; NULL: none, for the reason `why`. Both NULL: there is no watcher. */
+static void send_finished(struct executor *executor, const char *line, const char *why)
 {
     const struct request describe = describe_again(executor);
     struct device *device = &executor->device;
@@ -741,6 +742,9 @@ static void send_finished(struct executor *executor, const char *line)
         read_reply(executor, &describe, REPLY_DEVICE, line, &reply, &unheard) == STATUS_OK) {
         memcpy(device->health_end, reply.device.health_end, sizeof device->health_end);
         send_device(executor, MESSAGE_HEALTH);
+    } else if (line || why) {
+        log_print(executor->log, LOG_WARNING, "no health at the end: %s",
+                  line ? unheard.text : why);
     }
     reply_clear(&reply);
     stop_worker(executor);
@@ -755,7 +759,7 @@ static void begin_end(struct executor *executor)
 {
     const struct request describe = describe_again(executor);
     if (!executor->watcher) {
-        send_finished(executor, NULL);
+        send_finished(executor, NULL, NULL);
         return;
     }
     executor->reopening = executor->loss_pending = false;
@@ -782,7 +786,7 @@ static void handle_event(struct executor *executor, const char *line, const char
     } else if (executor->stage == STAGE_COUNTING) {
         count_failed(executor, why);
     } else if (executor->stage == STAGE_ENDING) {
-        send_finished(executor, line);
+        send_finished(executor, line, why);
     } else { /* idle: the next configuration starts a new worker */
         stop_worker(executor);
         return_waiting(executor);

@@ -41,8 +41,8 @@ TEST(failures_to_open_have_a_reason)
     }
 }
 
-/* The watcher survives a worker that was lost over a row. A watcher that hangs does not delay the
- * end. */
+/* The watcher survives a worker that was lost over a row. A watcher that has no answer does not
+ * delay the end, and is named. */
 TEST(health_is_reported_at_the_end)
 {
     for (int answered = 0; answered < 2; ++answered) {
@@ -57,12 +57,18 @@ TEST(health_is_reported_at_the_end)
         bench_begin(&bench, (struct worker_script){.describe = describe, .measure = "exit 9"});
         give_work(&bench, "matmul m=8", false);
         assert_message(&bench, MESSAGE_RECORD, "worker ended with status 9");
+        fclose(bench.log.stream);
+        bench.log.stream = tmpfile();
         executor_handle(bench.executor, &stop);
         assert_false(executor_stopped(bench.executor));
         if (answered)
             assert_message(&bench, MESSAGE_HEALTH, "\"health_end\":{\"xids\":1");
         assert_message(&bench, MESSAGE_FINISHED, "");
         assert_true(executor_stopped(bench.executor));
+        char said[500] = "";
+        rewind(bench.log.stream);
+        assert_true(fread(said, 1, sizeof said - 1, bench.log.stream) < sizeof said - 1);
+        assert_true(answered != (strstr(said, "no health at the end: ") != NULL));
         bench_end(&bench);
     }
 }
