@@ -58,12 +58,14 @@ the reference that is in no later file fails if its host now has fewer devices. 
 inconclusive, unless --part is given.
 
 Times are compared if several devices measured a configuration: `distribute = replicate`, or several files. They leave
-out the timer's own time, which differs between GPUs. A device whose roofs were measured by several runs in one file has one line, with medians.
+out the timer's own time, which differs between GPUs. A device whose roofs were measured by several runs in one file has
+one line, with medians.
 
 A device fails if its health is bad at the end, or worse than at the start or in the reference: uncorrected memory
-errors, rows remapped for them, no spare rows, a narrower link, an XID error during the run. Corrected errors, replays,
-heat and XID errors of programs (13, 31, 43, 45, 68, 109) are only reported. Drift is also only reported: a driver,
-firmware, library, system, power cap, ECC mode or link that differs from most devices of the model.
+errors, rows remapped for them, no spare rows, a narrower link, an XID error during the run. Without its health at the
+end, as after a killed job, it is inconclusive. Corrected errors, replays, heat and XID errors of programs (13, 31, 43,
+45, 68, 109) are only reported. Drift is also only reported: a driver, firmware, library, system, power cap, ECC mode or
+link that differs from most devices of the model.
 
 Links have a line for each node: bandwidth at the largest size, and latency, which is the time at the smallest size. The
 value of a GPU or node is that of its best pair, so that a slow GPU or node is named, but not its partners. Two nodes
@@ -177,7 +179,8 @@ def add_options(parser):
 
 def medians(found, key):
     """Returns one line for each device and key, with medians over the runs of the device."""
-    names = ("value", "timer", "spread", "placed", "cycles", "gaps", "rounds", "least", "between", "unfit", "soft", "error")
+    limits = ("least", "between", "unfit", "soft", "error")
+    names = ("value", "timer", "spread", "placed", "cycles", "gaps", "rounds", *limits)
     numbers = [name for name in names if name in found]
     return (
         found.groupby([*DEVICE, key, "unit"], sort=False, as_index=False)[numbers].median().rename(columns={key: "key"})
@@ -324,10 +327,9 @@ def time_table(files):
 
 
 def judged_times(found, roofs_found, *how):
-    """Returns of_many() of judged(found) without the timer's time, and with two corrections. First, the time that longer
-    gaps between launches add in this process is subtracted. Second, rows at the power cap have the better of two
-    speeds, by time and by clock cycles, because compute follows the clock and memory does not. roofs_found: judged
-    roofs."""
+    """Returns of_many() of judged(found) with three corrections. The timer's time is subtracted, and so is the time
+    that longer gaps between launches add in this process. Rows at the power cap have the better of two speeds, by time
+    and by clock cycles, because compute follows the clock and memory does not. roofs_found: judged roofs."""
     found = found.assign(value=found["value"] - found["timer"])
     times = judged(found, *how)
     gaps = roofs_found[roofs_found["key"] == GAP].set_index(["file", "place"])

@@ -47,12 +47,11 @@ RULES = {
 
 
 def health_of(data, place):
-    """Returns {name: (value at the start, value at the end)} of a device. If the value at the end is missing, as after
-    a killed job, the value at the start takes its place."""
+    """Returns {name: (value at the start, value at the end)} of a device."""
     if not data.sizes.get("health"):
         return {}
     start, end = (data[f"device_health_{when}"].values[place] for when in ("start", "end"))
-    return dict(zip(data.indexes["health"], zip(start, np.where(np.isfinite(end), end, start))))
+    return dict(zip(data.indexes["health"], zip(start, end)))
 
 
 def known_of(own):
@@ -76,6 +75,9 @@ def judge(verdict, data, place, earlier=None):
             first = before
         if {"is": last > 0, "shrinks": last < first}.get(what, last > first):
             told[word].append(f"{name} {last:g}" if what == "is" else f"{name} {first:g}, now {last:g}")
+    lost = [name for name in RULES if np.isfinite(own.get(name, (np.nan,))[0]) and np.isnan(own[name][1])]
+    if lost:  # as after a killed job
+        verdict.add("health", f"no health at the end: {listed(lost, 3)}", "inconclusive")
     if known:
         verdict.add("health", ", ".join(told["fail"]), value=float(len(told["fail"])), limit=0.0)
     if told["pass"]:

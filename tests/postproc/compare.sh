@@ -440,6 +440,8 @@ with doctored("roofs.nc") as data:
     give(data, "device_roof_device", data["device_roof_device"][:] == 3, 2)
 with doctored("skipped.nc") as data:
     data["status"][data["config_device"][:] == 3] = 1
+with doctored("unwell.nc") as data:  # as after a killed job
+    data["device_health_end"][3] = numpy.nan
 with doctored("lost.nc") as data:
     data["device_uuid"][3] = data["device_uuid"][2]
     data["uuid"][:] = data["device_uuid"][:][data["config_device"][:]]
@@ -473,6 +475,9 @@ expect 1 script compare roofs.nc --quiet
 row "^FAIL 1#3 vm" "roofs not measured, which other devices of the file have"
 expect 1 script compare skipped.nc --quiet
 row "^FAIL 1#3 vm" "skipped: "
+expect 6 script compare unwell.nc --quiet
+row "^INCONCLUSIVE 1#3 vm" "no health at the end: ecc_uncorrected, "
+[ "$(grep -c '^PASS' output)" = 3 ] || { cat output; fail "health is missing: another device does not pass"; }
 expect 1 script compare "$four" lost.nc --quiet
 row "^FAIL 1#3 vm" "the device is in no later file, and its host has fewer devices$"
 expect 0 script compare "$four" replaced.nc --quiet
