@@ -47,11 +47,16 @@ RULES = {
 
 
 def health_of(data, place):
-    """Returns {name: (value at the start, value at the end)} of a device."""
+    """Returns {name: [(value at the start, value at the end), ...]} of a device, for the runs of the file that opened
+    it. If a run before the last one has no value at its end, as after a killed job, the start of the next run takes its
+    place."""
     if not data.sizes.get("health"):
         return {}
-    start, end = (data[f"device_health_{when}"].values[place] for when in ("start", "end"))
-    return dict(zip(data.indexes["health"], zip(start, end)))
+    names = [data[f"device_{name}"].values for name in ("hostname", "uuid", "model")]
+    runs = [run for run in range(data.sizes["device"]) if all(own[run] == own[place] for own in names)]
+    start, end = (data[f"device_health_{when}"].values[runs] for when in ("start", "end"))
+    end[:-1] = np.where(np.isfinite(end[:-1]), end[:-1], start[1:])
+    return {name: list(zip(start[:, i], end[:, i])) for i, name in enumerate(data.indexes["health"])}
 
 
 def known_of(own):
@@ -59,7 +64,7 @@ def known_of(own):
     return [
         name
         for name, (what, _) in RULES.items()
-        if name in own and np.isfinite(own[name][1] if what == "is" else own[name]).all()
+        if name in own and np.isfinite(own[name][-1][1] if what == "is" else own[name]).all()
     ]
 
 
@@ -69,14 +74,15 @@ def judge(verdict, data, place, earlier=None):
     own, told = health_of(data, place), {"fail": [], "pass": []}
     known = known_of(own)
     for name in known:
-        (what, word), (first, last) = RULES[name], own[name]
-        before = (earlier or {}).get(name, (np.nan, np.nan))[1]
+        (what, word), runs = RULES[name], own[name]
+        first, last = max(runs, key=lambda run: run[1] - run[0]) if what == "runs" else (runs[0][0], runs[-1][1])
+        before = earlier[name][-1][1] if earlier and name in earlier else np.nan
         if what in ("grows", "shrinks") and np.isfinite(before):
             first = before
         if {"is": last > 0, "shrinks": last < first}.get(what, last > first):
             told[word].append(f"{name} {last:g}" if what == "is" else f"{name} {first:g}, now {last:g}")
-    lost = [name for name in RULES if np.isfinite(own.get(name, (np.nan,))[0]) and np.isnan(own[name][1])]
-    if lost:  # as after a killed job
+    lost = [name for name in RULES if name in own and np.isfinite(own[name][-1][0]) and np.isnan(own[name][-1][1])]
+    if lost:
         verdict.add("health", f"no health at the end: {listed(lost, 3)}", "inconclusive")
     if known:
         verdict.add("health", ", ".join(told["fail"]), value=float(len(told["fail"])), limit=0.0)
@@ -91,7 +97,7 @@ def facts(files, devices):
         data, place = files[line["file"]], line["place"]
         own = {name: data[f"device_{name}"].values[place] for name in SHARED}
         health = health_of(data, place)
-        own |= {name: max(health[name]) for name in SHARED_HEALTH if name in health}
+        own |= {name: max(health[name][-1]) for name in SHARED_HEALTH if name in health}
         for name, value in own.items():
             known = value not in ("", "unknown") if isinstance(value, str) else np.isfinite(value)
             shown = plain(value) if isinstance(value, str) else f"{value:g}"
