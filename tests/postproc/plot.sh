@@ -25,7 +25,7 @@ expect 0 file "$root/tests/postproc/check_gallery.py" "$root"
 sed 's/^device = auto/device = cpu/; s/^implementation = auto.*/implementation = plain/' "$root/sweeps/quickstart.ini" >quickstart.ini
 printf '[peaks]\ncondition = alone\n' >>quickstart.ini
 expect 0 run 2 quickstart.ini
-expect 0 run 2 --output again.nc quickstart.ini
+doctored quickstart.nc again.nc 'data["time_median"][:] *= 1.02'
 
 # Draws all kinds of figures of a CPU's file in all formats. Text in SVG and PDF stays text.
 cat >kinds.py <<'PY'
