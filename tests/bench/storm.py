@@ -151,6 +151,13 @@ def signal_all(pids, number):
             os.kill(pid, number)
 
 
+def holds(pid, folder):
+    """Whether the process has opened a folder in `folder`."""
+    with contextlib.suppress(OSError):
+        return any(os.readlink(link).startswith(f"{folder}/") for link in Path(f"/proc/{pid}/fd").iterdir())
+    return False
+
+
 def describe(found):
     lines = []
     for pid, role in found:
@@ -498,12 +505,27 @@ class ProgramStorm(Storm):
         if not run.wait_until(lambda: any(role == "program" for _, role in processes(self.folder))):
             raise Fault(f"no program ran before a signal; status {run.process.returncode}\n{run.tail()}")
         time.sleep(2 * self.pause * self.chance.random())
-        everyone = [pid for pid, role in processes(self.folder) if kind != "named" or role in NAMED]
+        everyone = self.guarded() if kind == "named" else [pid for pid, _ in processes(self.folder)]
         signal_all(self.chance.sample(everyone, len(everyone)), ALL.get(kind, signal.SIGKILL))
         run.killed = time.monotonic()
         run.wait()
         self.check_ends(marks=False)
         self.check_temporary(kind)
+
+    def guarded(self):
+        """Stops and returns the processes named `roofsweep*` when each worker with a folder of a program has a reaper.
+        (If a worker dies before its reaper runs, the next worker removes the folder.)"""
+        while True:
+            found = processes(self.folder)
+            named = [pid for pid, role in found if role in NAMED]
+            signal_all(named, signal.SIGSTOP)
+            time.sleep(0.01)  # a system call may still end
+            workers = [pid for pid, role in found if role == "worker" and holds(pid, self.folder / "tmp")]
+            guarded = {parent_of(pid) for pid, role in processes(self.folder) if role == "reaper"}
+            if guarded.issuperset(workers):
+                return named
+            signal_all(named, signal.SIGCONT)
+            time.sleep(0.01)
 
     def check_temporary(self, what):
         """Raises Fault if a folder of a program is left in TMPDIR. (Folders pmix-* are those of a killed mpirun.)"""
