@@ -140,7 +140,7 @@ cudaError_t kernel_norm(enum norm_kernel kernel, const struct norm *s, const str
         const int each = sizeof(pack<T>) / sizeof(T);
         const int64_t count = s->rows * s->columns;
         const bool packed = s->columns % each == 0;
-        /* a thread takes four packs, because few warps reduce fast */
+        /* about four packs for each thread: few warps reduce fast */
         const int warps = (int)min(max(s->columns / each / 128, (int64_t)1), (int64_t)8);
         if (kernel == NORM_KERNEL_PARAMETERS)
             norm_parameters<T><<<row_blocks(s->columns), row_threads, 0, stream>>>(

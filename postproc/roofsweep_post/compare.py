@@ -57,9 +57,9 @@ configuration that other devices of the file have. If only the reference has it,
 the reference that is in no later file fails if its host now has fewer devices. A host that is in no later file is
 inconclusive, unless --part is given.
 
-Times are compared if several devices measured a configuration: `distribute = replicate`, or several files. They leave
-out the timer's own time, which differs between GPUs. A device whose roofs were measured by several runs in one file has
-one line, with medians.
+Times are compared if several devices measured a configuration: `distribute = replicate`, or several files. Times
+exclude the timer's own time, which differs between GPUs. A device whose roofs were measured by several runs in one file
+has one line, with medians.
 
 A device fails if its health is bad at the end, or worse than at the start or in the reference: uncorrected memory
 errors, rows remapped for them, no spare rows, a narrower link, an XID error during the run. Without its health at the
@@ -289,8 +289,9 @@ def between_rounds(files, table):
 def time_table(files):
     """Returns the times of configurations (column value, in s), then lines for the sustained times of rows at the power
     cap, and for the energy of a FLOP. Further columns: timer: the part of value that is the timer's; placed: spread
-    between placements or rounds; held: the row is at the power cap; cycles: clock cycles of held rows; gaps: launches
-    that are not part of a graph; spread: noise of the samples; error: half of the 95 % interval of a difference."""
+    between placements or rounds; held: the row is at the power cap; cycles: their clock cycles, without the timer's;
+    gaps: launches that are not part of a graph; spread: noise of the samples; error: half of the 95 % interval of a
+    difference."""
     found = [rows(one).assign(file=number) for number, one in enumerate(files)]
     found = [own.assign(spread=sample_noise(one, own)) for one, own in zip(files, found)]
     found = pandas.concat(found, ignore_index=True)

@@ -22,8 +22,8 @@ SHARED_HEALTH = (
     "ecc_enabled",
 )
 # {health value: (condition, verdict if the condition holds)}. "grows", "shrinks": the value at the end is larger or
-# smaller than at the start, or than in the reference. "runs": it is larger than at the start (the driver resets these
-# counters, so the reference does not matter). "is": it is more than 0 at the end.
+# smaller than at the start, or than in the reference. "runs": it grows in a run (the driver resets these counters, so
+# the reference does not matter). "is": it is more than 0 at the end.
 RULES = {
     "ecc_uncorrected": ("runs", "fail"),
     "ecc_uncorrected_ever": ("grows", "fail"),
@@ -47,9 +47,9 @@ RULES = {
 
 
 def health_of(data, place):
-    """Returns {name: [(value at the start, value at the end), ...]} of a device, for the runs of the file that opened
-    it. If a run before the last one has no value at its end, as after a killed job, the start of the next run takes its
-    place."""
+    """Returns {name: [(value at the start, value at the end), ...]} of a device, a pair for each of its runs in the
+    file. If a run before the last one has no value at its end, as after a killed job, it has the next run's start
+    value."""
     if not data.sizes.get("health"):
         return {}
     names = [data[f"device_{name}"].values for name in ("hostname", "uuid", "model")]

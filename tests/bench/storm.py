@@ -152,7 +152,7 @@ def signal_all(pids, number):
 
 
 def holds(pid, folder):
-    """Whether the process has opened a folder in `folder`."""
+    """Whether the process has anything open in `folder`."""
     with contextlib.suppress(OSError):
         return any(os.readlink(link).startswith(f"{folder}/") for link in Path(f"/proc/{pid}/fd").iterdir())
     return False
@@ -519,7 +519,7 @@ class ProgramStorm(Storm):
             found = processes(self.folder)
             named = [pid for pid, role in found if role in NAMED]
             signal_all(named, signal.SIGSTOP)
-            time.sleep(0.01)  # a system call may still end
+            time.sleep(0.01)  # running system calls end first
             workers = [pid for pid, role in found if role == "worker" and holds(pid, self.folder / "tmp")]
             guarded = {parent_of(pid) for pid, role in processes(self.folder) if role == "reaper"}
             if guarded.issuperset(workers):

@@ -400,7 +400,7 @@ def check_history(files, four):
 
 
 def without_timer(data):
-    """Returns the rows. time_median is less the timer's time."""
+    """Returns the rows. time_median excludes the timer's time."""
     found = post.rows(data)
     return found.assign(time_median=found.time_median - found.timer_overhead / found.sample_iterations)
 

@@ -41,8 +41,8 @@ TEST(failures_to_open_have_a_reason)
     }
 }
 
-/* The watcher survives a worker that was lost over a row. A watcher that has no answer does not
- * delay the end, and is named. */
+/* The watcher survives a worker that was lost over a row. A watcher without an answer does not
+ * delay the end; a warning is logged. */
 TEST(health_is_reported_at_the_end)
 {
     for (int answered = 0; answered < 2; ++answered) {

@@ -503,7 +503,7 @@ enum status cudnn_graph_build(struct cudnn_graph *graph, int plan, struct error 
     if (p->compiled && graph->compiling > compiling_enough)
         return error_set(error, STATUS_UNSUPPORTED, "%s is not compiled any more", p->name);
     if (p->last_resort && graph->built)
-        return error_set(error, STATUS_UNSUPPORTED, "%s is not compiled: another plan runs",
+        return error_set(error, STATUS_UNSUPPORTED, "%s is not compiled: another plan was built",
                          p->name);
     double begin = clock_monotonic();
     const size_t kept = graph->stack.count;
