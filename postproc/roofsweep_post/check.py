@@ -39,8 +39,8 @@ must reach the reference of each variable. Times are upper limits, other variabl
 
 Every model in the file needs a section, which may be empty. A device also fails if one of its rows failed, or if it
 lacks rows or roofs that other devices of its model in the file have. It also fails if its health is bad: uncorrected
-memory errors during the run, no spare memory rows, a remapping that failed or needs a restart. Without its health at
-the end it is inconclusive. If other work disturbed a roof, even the best sample may be too slow, and the device is
+memory errors during the run, no spare memory rows, a remapping that failed or needs a restart. Without health at the
+end of a run it is inconclusive. If other work disturbed a roof, even the best sample may be too slow, and the device is
 inconclusive: measure it again on an idle host.
 `roofsweep-post baseline` writes targets from the files of healthy devices. Exit status: 0 all devices pass, 1 a device
 fails, 2 the file or the targets cannot be read, or the file is damaged, 6 no device fails but one is inconclusive."""

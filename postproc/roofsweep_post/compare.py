@@ -62,10 +62,10 @@ exclude the timer's own time, which differs between GPUs. A device whose roofs w
 has one line, with medians.
 
 A device fails if its health is bad at the end, or worse than at the start or in the reference: uncorrected memory
-errors, rows remapped for them, no spare rows, a narrower link, an XID error during the run. Without its health at the
-end, as after a killed job, it is inconclusive. Corrected errors, replays, heat and XID errors of programs (13, 31, 43,
-45, 68, 109) are only reported. Drift is also only reported: a driver, firmware, library, system, power cap, ECC mode or
-link that differs from most devices of the model.
+errors, rows remapped for them, no spare rows, a narrower link, an XID error during the run. Without health at the end
+of a run, as after a killed job, it is inconclusive. Corrected errors, replays, heat and XID errors of programs (13, 31,
+43, 45, 68, 109) are only reported. Drift is also only reported: a driver, firmware, library, system, power cap, ECC
+mode or link that differs from most devices of the model.
 
 Links have a line for each node: bandwidth at the largest size, and latency, which is the time at the smallest size. The
 value of a GPU or node is that of its best pair, so that a slow GPU or node is named, but not its partners. Two nodes
@@ -289,9 +289,9 @@ def between_rounds(files, table):
 def time_table(files):
     """Returns the times of configurations (column value, in s), then lines for the sustained times of rows at the power
     cap, and for the energy of a FLOP. Further columns: timer: the part of value that is the timer's; placed: spread
-    between placements or rounds; held: the row is at the power cap; cycles: their clock cycles, without the timer's;
-    gaps: launches that are not part of a graph; spread: noise of the samples; error: half of the 95 % interval of a
-    difference."""
+    between placements or rounds; held: the row is at the power cap; cycles: held rows' clock cycles, without the
+    timer's; gaps: launches that are not part of a graph; spread: noise of the samples; error: half of the 95 % interval
+    of a difference."""
     found = [rows(one).assign(file=number) for number, one in enumerate(files)]
     found = [own.assign(spread=sample_noise(one, own)) for one, own in zip(files, found)]
     found = pandas.concat(found, ignore_index=True)

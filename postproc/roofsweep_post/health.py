@@ -22,8 +22,8 @@ SHARED_HEALTH = (
     "ecc_enabled",
 )
 # {health value: (condition, verdict if the condition holds)}. "grows", "shrinks": the value at the end is larger or
-# smaller than at the start, or than in the reference. "runs": it grows in a run (the driver resets these counters, so
-# the reference does not matter). "is": it is more than 0 at the end.
+# smaller than at the start, or than in the reference. "runs": it grows in a run (these counters restart, so the
+# reference does not matter). "is": it is more than 0 at the end.
 RULES = {
     "ecc_uncorrected": ("runs", "fail"),
     "ecc_uncorrected_ever": ("grows", "fail"),
@@ -48,24 +48,22 @@ RULES = {
 
 def health_of(data, place):
     """Returns {name: [(value at the start, value at the end), ...]} of a device, a pair for each of its runs in the
-    file. If a run before the last one has no value at its end, as after a killed job, it has the next run's start
-    value."""
+    file. A killed run has no values at its end."""
     if not data.sizes.get("health"):
         return {}
     names = [data[f"device_{name}"].values for name in ("hostname", "uuid", "model")]
     runs = [run for run in range(data.sizes["device"]) if all(own[run] == own[place] for own in names)]
     start, end = (data[f"device_health_{when}"].values[runs] for when in ("start", "end"))
-    end[:-1] = np.where(np.isfinite(end[:-1]), end[:-1], start[1:])
     return {name: list(zip(start[:, i], end[:, i])) for i, name in enumerate(data.indexes["health"])}
 
 
 def known_of(own):
-    """Returns the names of the health values that can be judged. own: result of health_of()."""
-    return [
-        name
-        for name, (what, _) in RULES.items()
-        if name in own and np.isfinite(own[name][-1][1] if what == "is" else own[name]).all()
-    ]
+    """Returns {name: runs that can be judged} for the health values that have any. own: result of health_of()."""
+    found = {}
+    for name, (what, _) in RULES.items():
+        needed = slice(1 if what == "is" else 0, 2)
+        found[name] = [run for run in own.get(name, ()) if np.isfinite(run[needed]).all()]
+    return {name: runs for name, runs in found.items() if runs}
 
 
 def judge(verdict, data, place, earlier=None):
@@ -73,17 +71,17 @@ def judge(verdict, data, place, earlier=None):
     reference."""
     own, told = health_of(data, place), {"fail": [], "pass": []}
     known = known_of(own)
-    for name in known:
-        (what, word), runs = RULES[name], own[name]
+    for name, runs in known.items():
+        what, word = RULES[name]
         first, last = max(runs, key=lambda run: run[1] - run[0]) if what == "runs" else (runs[0][0], runs[-1][1])
         before = earlier[name][-1][1] if earlier and name in earlier else np.nan
         if what in ("grows", "shrinks") and np.isfinite(before):
             first = before
         if {"is": last > 0, "shrinks": last < first}.get(what, last > first):
             told[word].append(f"{name} {last:g}" if what == "is" else f"{name} {first:g}, now {last:g}")
-    lost = [name for name in RULES if name in own and np.isfinite(own[name][-1][0]) and np.isnan(own[name][-1][1])]
+    lost = [name for name in RULES for start, end in own.get(name, ()) if np.isfinite(start) and np.isnan(end)]
     if lost:
-        verdict.add("health", f"no health at the end: {listed(lost, 3)}", "inconclusive")
+        verdict.add("health", f"no health at the end: {listed(dict.fromkeys(lost), 3)}", "inconclusive")
     if known:
         verdict.add("health", ", ".join(told["fail"]), value=float(len(told["fail"])), limit=0.0)
     if told["pass"]:

@@ -23,7 +23,7 @@ from conv2d_vs_pytorch import cudnn_folder, in_graph, pytorch_time
 from worker import WorkerProcess
 
 LAYERS = Path(__file__).parents[2] / "sweeps/programs/layers.py"
-# PyTorch takes cuDNN's standard algorithm for an LSTM of several layers, and kernels of its own for these three.
+# PyTorch takes cuDNN's standard algorithm for an LSTM of several layers, and own kernels for the three below.
 WAYS = {"lstm": ["algorithm=standard"]}
 WAYS |= {name: ["implementation=plain"] for name in ("elementwise", "norm", "softmax")}
 # Parts of names of PyTorch's operations; the first match decides.

@@ -340,9 +340,9 @@ static enum status calls_find(struct gpu *gpu, struct conv2d_work *c, const char
 /* Adds the plan of the name `only`; NULL: all plans, from the graph of recent rows of this shape if
  * there is one.
  *
- * The fallback's compiled plan, which takes 45 ms, is a last resort in forward passes in 16 bits
- * whose windows overlap: on an H200 it took at least 1.17 times the best time in all 214 of them.
- * It won backward passes, and 12 of 163 forward passes without overlap, mostly 1x1. */
+ * The fallback's compiled plan, which compiles for 45 ms, is a last resort in forward passes in 16
+ * bits whose windows overlap: on an H200 it ran at least 1.17 times the best time in all 214 of
+ * them. It won backward passes, and 12 of 163 forward passes without overlap, mostly 1x1. */
 static enum status plans_find(struct gpu *gpu, struct conv2d_work *c, const char *only,
                               size_t bytes, struct error *error)
 {

@@ -20,7 +20,7 @@ struct cudnn_plan {
     char name[CUDNN_PLAN_NAME]; /* cuDNN's numbers of engine and knobs, "engine-38 k2=5 k13=1" */
     bool tensor;                /* runs on tensor units */
     bool compiled;              /* cuDNN compiles its kernel when the plan is built */
-    bool last_resort;           /* not built if another plan of the graph is built */
+    bool last_resort;           /* not built once another plan of the graph is */
     size_t workspace;           /* byte; known once the plan is built */
     double hot_time;            /* s, as in struct search */
     enum status status;         /* result of the build */
@@ -68,7 +68,7 @@ enum status cudnn_graph_operate(struct cudnn_graph *graph, cudnnBackendDescripto
 /* A selection of cuDNN's engines. */
 struct cudnn_engines {
     bool tensor, vector; /* engines that use tensor units; engines that do not */
-    bool compiled_last;  /* the plans that cuDNN's fallback compiles are last resorts */
+    bool compiled_last;  /* compiled plans of cuDNN's fallback are last resorts */
     const char *only;    /* name of the only plan; NULL: all */
 };
 
@@ -84,7 +84,7 @@ int cudnn_graph_plans(const struct cudnn_graph *graph);
 struct cudnn_plan *cudnn_graph_plan_at(const struct cudnn_graph *graph, int plan);
 
 /* Builds a plan that is not built yet, in microseconds to seconds. STATUS_UNSUPPORTED if the plan
- * needs more workspace than the graph allows. */
+ * needs more workspace than the graph allows, or is a last resort that is not needed. */
 enum status cudnn_graph_build(struct cudnn_graph *graph, int plan, struct error *error);
 /* A plan and its memory, for one user. All zero: not bound. */
 struct cudnn_binding {
