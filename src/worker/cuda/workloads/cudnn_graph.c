@@ -489,8 +489,7 @@ struct cudnn_plan *cudnn_graph_plan_at(const struct cudnn_graph *graph, int plan
 
 /* ---- running ---- */
 
-/* Compiling a plan takes 45 ms to seconds, and few compiled plans win. Likely winners come first.
- */
+/* Compiling a plan takes 45 ms to seconds. Few compiled plans win; likely winners come first. */
 static const double compiling_enough = 0.1; /* s; a graph then compiles no further plan */
 
 enum status cudnn_graph_build(struct cudnn_graph *graph, int plan, struct error *error)
