@@ -75,7 +75,7 @@ def link_centres(files):
 def row_centres(files):
     table = compare.time_table(files)
     table = table[table["key"] == table["config_hash"]]  # without lines for sustained times and energies
-    found = centres(compare.medians(table, "key"))
+    found = centres(compare.medians(table.assign(value=table["own_time"]), "key"))
     found = found[found["devices"] > 1]
     names = dict(zip(table["key"], table["name"]))
     twice = pandas.Series(list(names.values())).duplicated(keep=False)
@@ -104,7 +104,7 @@ def run(options):
         for _, line in rows[rows["model"] == model].iterrows():
             section = f"[{section_of(model)} | {line['name']}]"
             lines += [f"; {line['text']}", section, f"where = config_hash={line['key']}"]
-            lines += [f"time_median = {scaled(line['value'], 's')} +- {100 * line['tolerance']:.1f} %", ""]
+            lines += [f"own_time = {scaled(line['value'], 's')} +- {100 * line['tolerance']:.1f} %", ""]
     write(options.output, "\n".join(lines))
     models = f"{len(devices)} model{'s' * (len(devices) > 1)}"
     say(f"{models}, {len(roofs)} roofs and {len(rows)} configurations in {options.output}")

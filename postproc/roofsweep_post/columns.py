@@ -45,7 +45,7 @@ def caller_slower(table):
 
 def compute_share(table):
     """Returns the time of the FLOPs at their roof, as a share of the iteration."""
-    return (table["flops"] / table["compute_roof"]).where(table["flops"] != 0, 0) / own_time(table)
+    return (table["flops"] / table["compute_roof"]).where(table["flops"] != 0, 0) / table["own_time"]
 
 
 def waits_for_memory(table):
@@ -94,8 +94,9 @@ def marks(table):
 
 # {column: function of a table of rows and of the columns above}. frames.rows() adds all of them.
 COMPUTED = {
+    "own_time": own_time,
     "compute_share": compute_share,
-    "bandwidth_share": lambda table: table["roof_level_time"] / own_time(table),
+    "bandwidth_share": lambda table: table["roof_level_time"] / table["own_time"],
     # By Little's law the bytes in flight are bytes / time x latency.
     "bytes_needed": lambda table: (table["bandwidth"] * table["latency"]).where(waits_for_memory(table)),
     "bytes_in_flight": lambda table: table["bandwidth_share"] * table["bytes_needed"],

@@ -10,7 +10,7 @@ import pandas
 from . import health, history, links, verdicts
 from .arguments import whole
 from .bits import Bits
-from .columns import NOISY, own_time
+from .columns import NOISY
 from .dataset import load
 from .deviations import THRESHOLD, WIDEST, at_equal_clock, judged, limited
 from .frames import DISTURBED, ROOFS, ROWS, by_device, kind_order, roofs, rows
@@ -302,10 +302,10 @@ def time_table(files):
     held = np.zeros(len(found), bool)
     if {"throttled", "throttle_reasons"} <= set(found):
         held = (found["throttled"] == "yes") & (found["throttle_reasons"].fillna(0).astype(int) & POWER_CAP > 0)
-    cycles = (own_time(found) * found["sm_clock"]).where(held) if any(held) else np.nan
+    cycles = (found["own_time"] * found["sm_clock"]).where(held) if any(held) else np.nan
     found = found.assign(
         value=found["time_median"],
-        timer=found["time_median"] - own_time(found),
+        timer=found["time_median"] - found["own_time"],
         unit="s",
         key=found["config_hash"],
         placed=np.where(np.isfinite(rounds), rounds, placed),

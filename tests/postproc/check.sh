@@ -34,7 +34,7 @@ row "^PASS #0 vm .* (6 checks)$"
 # `baseline` writes targets that its devices reach, and that a slower device misses.
 expect 0 script baseline "$root/tests/data/node_4xh200.nc" --output fleet.ini
 grep -q "^dram triad = 4.408 TB/s +- 4.0 %$" fleet.ini || { cat fleet.ini; fail "the median of the fleet"; }
-[ "$(grep -c '^time_median' fleet.ini)" = 40 ] || fail "configurations"
+[ "$(grep -c '^own_time' fleet.ini)" = 40 ] || fail "configurations"
 grep -q "^\[NVIDIA H200 | [a-z0-9-]* .*precision=" fleet.ini || { cat fleet.ini; fail "a section has no name of a row"; }
 expect 0 script check "$root/tests/data/node_4xh200.nc" --targets fleet.ini --quiet
 sed '/ | /,$d' fleet.ini >fleet_roofs.ini
@@ -51,7 +51,16 @@ doctored odd.nc slow.nc 'data["time_median"][:] *= 2'
 expect 0 script baseline odd.nc again.nc --output odd.ini
 expect 0 script check odd.nc --targets odd.ini --quiet
 expect 1 script check slow.nc --targets odd.ini --quiet
-[ "$(grep -c '^FAIL.*time_median' output)" = 4 ] || { cat output; fail "a model is skipped"; }
+[ "$(grep -c '^FAIL.*own_time' output)" = 4 ] || { cat output; fail "a model is skipped"; }
+
+# A GPU with a slower timer reaches the targets.
+doctored "$root/tests/data/paper_h200.nc" again.nc 'data["device_hostname"][:] = numpy.array(["other"], object)'
+doctored again.nc timer.nc 'added = 1.2e-6 / data["sample_iterations"][:]
+data["timer_overhead"][:] += 1.2e-6
+data["time_median"][:] += added'
+expect 0 script baseline "$root/tests/data/paper_h200.nc" again.nc --output pair.ini
+sed '/^own_time/s/+-.*/+- 1 %/' pair.ini >timer.ini
+expect 0 script check timer.nc --targets timer.ini --quiet
 
 # A device without a measured row fails the targets of configurations.
 expect 1 script check roofs.nc --targets fleet.ini --quiet
