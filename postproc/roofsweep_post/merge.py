@@ -72,7 +72,8 @@ def add_options(parser):
     parser.add_argument("files", nargs="+", metavar="file", help="result file of roofsweep")
     parser.add_argument("-o", "--output", metavar="FILE", required=True)
     parser.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
-    parser.add_argument("--newest", action="store_true", help="if several files have a row, take the last measured one")
+    newest = "of rows in several files take the last that was not skipped"
+    parser.add_argument("--newest", action="store_true", help=newest)
     parser.add_argument("--any-settings", action="store_true", help="also merge files with other settings of [measure]")
 
 
@@ -375,9 +376,16 @@ def choose_devices(devices, used):
 # ---- rows ----
 
 
+def rank_of(sources, row):
+    """Returns a key that is larger for later rows. Skipped rows come before all others. row: (source, index)."""
+    source, at = sources[row[0]], row[1]
+    time = source.rows["start_time"][at]
+    return source.status[at] != "skipped", time if math.isfinite(time) else -math.inf
+
+
 def find_clashes(sources, devices, newest):
     """Returns for each source a mask of the rows that are kept. If several files have a configuration on the same
-    device, the newest row is kept if `newest` is true; otherwise raises Refused."""
+    device, the last row by rank_of() is kept if `newest` is true; otherwise raises Refused."""
     stay = [np.ones(len(source.rows["config_hash"]), bool) for source in sources]
     holders, clashes = {}, []
     for number, source in enumerate(sources):
@@ -388,14 +396,13 @@ def find_clashes(sources, devices, newest):
             own = (number, row)
             if identity in holders:
                 other = holders[identity]
-                times = [sources[file].rows["start_time"][at] for file, at in (other, own)]
-                lost = own if times[0] > times[1] and math.isfinite(times[0]) else other
+                lost = own if rank_of(sources, other) > rank_of(sources, own) else other
                 stay[lost[0]][lost[1]] = False
                 clashes.append((number, row, device, sources[other[0]].path, source.path))
                 own = own if lost == other else other
             holders[identity] = own
     if clashes and newest:
-        say(f"{len(clashes)} rows are in several files, of the same device: the one measured last is kept")
+        say(f"{len(clashes)} rows are in several files, of the same device: the last one that was not skipped is kept")
     elif clashes:
         own = [(number, row) for number in {clash[0] for clash in clashes} for row in range(len(stay[number]))]
         texts = dict(zip(own, row_names(sources, own)))
@@ -406,7 +413,7 @@ def find_clashes(sources, devices, newest):
         more = "; ..." if len(clashes) > NAMED else ""
         raise Refused(
             f"{len(clashes)} rows are in several files, of the same device{named}{more}; --newest keeps the last "
-            "measured ones"
+            "ones"
         )
     return stay
 

@@ -187,7 +187,17 @@ def a_clash_is_named_and_newest_decides():
     post("a.nc", "b.nc", "-o", "m.nc", status=2, says=[named, " in a.nc and b.nc; ", "; ...; --newest keeps"])
     assert not os.path.exists("m.nc")
     for pair in ("a.nc", "b.nc"), ("b.nc", "a.nc"):
-        post(*pair, "-o", "m.nc", "--newest", "--overwrite", says=["12 rows are in several", "measured last is kept"])
+        said = ["12 rows are in several", "the last one that was not skipped"]
+        post(*pair, "-o", "m.nc", "--newest", "--overwrite", says=said)
+        same("a.nc", "m.nc")
+
+    def later_skipped(data):
+        data["start_time"].values[:] += 120
+        data["status"].values[:] = list(data["status"].attrs["flag_meanings"].split()).index("skipped")
+
+    part(whole, "c.nc", range(12), range(4), later_skipped)
+    for pair in ("a.nc", "c.nc"), ("c.nc", "a.nc"):
+        post(*pair, "-o", "m.nc", "--newest", "--overwrite", says=["measured=12"])
         same("a.nc", "m.nc")
 
 
