@@ -569,12 +569,12 @@ static void report_signal(struct executor *executor, const char *why)
 void executor_start(struct executor *executor)
 {
     struct device *device = &executor->device;
+    snprintf(device->key, sizeof device->key, "%s", executor->settings.device_key);
     if (executor_lost(executor)) {
         report_loss(executor, executor_lost(executor));
         return;
     }
     executor->stage = STAGE_IDLE;
-    snprintf(device->key, sizeof device->key, "%s", executor->settings.device_key);
     send_device(executor, MESSAGE_DEVICE);
 }
 

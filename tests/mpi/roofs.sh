@@ -194,6 +194,18 @@ done | "$REAL"'
 expect 4 run 2 --overwrite roofs.ini
 says "rank 1 has lost its device"
 roofs roofs.nc 'assert data.sizes["device"] == 1 and "l1 triad" in of(0, 0)'
+# The file also has the lost device if a process watched its health.
+rm lost
+worker '[ "${1-}" != --watch ] || { "$REAL" | sed -u "s/\"device\":{/&\"health_end\":{\"xids\":1},/"; exit; }
+[ "$OMPI_COMM_WORLD_RANK" = 1 ] || exec "$REAL"
+[ ! -e lost ] || exit 7
+while read -r line; do
+    case $line in *\"l1\ copy\"*) : >lost; break ;; esac
+    printf "%s\n" "$line"
+done | "$REAL" | sed -u "s/\"device\":{/&\"health_start\":{\"xids\":0},/"'
+expect 4 run 2 --overwrite roofs.ini
+roofs roofs.nc 'assert data.sizes["device"] == 2 and "l1 triad" in of(0, 0), data
+assert 1 in data.device_health_end.values, data.device_health_end'
 
 # If one rank receives a signal while roofs are measured, the file lacks the roofs that are not finished.
 worker 'while read -r line; do

@@ -553,7 +553,7 @@ TEST(a_failed_action_ends_the_sweep)
         struct dispatcher_action action;
         bench_start(&bench, &(struct bench_settings)RANKS(2, FOUR));
         device_arrives(&bench, 0);
-        const struct message message = {MESSAGE_DEVICE, 1, "{}"};
+        const struct message message = {MESSAGE_DEVICE, 1, "{\"key\":\"session/1\"}"};
         dispatcher_message(bench.dispatcher, &message);
         assert_true(dispatcher_next(bench.dispatcher, &action));
         assert_int_equal(action.kind, ACTION_STORE_DEVICE);
