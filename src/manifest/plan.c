@@ -168,7 +168,8 @@ static enum status row_note(struct plan_item *item, const struct section *sectio
         return error_set(error, STATUS_SYSTEM, "out of memory");
     const char *before = item->listed ? item->listed : "";
     size_t used = strlen(before), length = strlen(entry);
-    bool noted = used >= length && strcmp(before + used - length, entry) == 0;
+    bool noted = used >= length && strcmp(before + used - length, entry) == 0 &&
+                 (used == length || (used > length + 1 && before[used - length - 2] == ';'));
     int made = noted ? 0 : asprintf(&listed, "%s%s%s", before, used ? "; " : "", entry);
     free(entry);
     if (made < 0)

@@ -710,6 +710,25 @@ TEST(lists_are_their_networks)
     }
 }
 
+#ifdef ROOFSWEEP_PROGRAMS
+TEST(an_ungraphed_value_may_be_longer_than_its_axis)
+{
+    plan_destroy(plan_of(parse("[program p]\ncommand = echo {mode}\nmode = max\n"
+                               "ungraphed.mode = default\n")));
+}
+#endif
+
+/* A row of two sections keeps the places of both, also if one label ends with the other. */
+TEST(all_labels_of_a_listed_row_count)
+{
+    struct plan *plan = plan_of(parse("[conv2d subnet]\nlist = " SWEEPS "lists/unet.csv\n"
+                                      "[conv2d net]\nlist = " SWEEPS "lists/unet.csv\n"));
+    const struct plan_item *first = &plan->items[0];
+    assert_true(first->count == 2);
+    assert_true(strncmp(first->listed, "subnet:1 ", 9) == 0 && strstr(first->listed, "; net:1 "));
+    plan_destroy(plan);
+}
+
 TEST(rules_exclude)
 {
     /* clang-format off */
