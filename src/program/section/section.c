@@ -403,7 +403,10 @@ static enum status axes_make(struct section *section, size_t *room, int *at, str
         if (parameter->kind != PARAMETER_TEXT)
             continue;
         /* Checks that a configuration has room for the longest value of the axis. */
-        parameter->maximum = 0;
+        char key[WORKLOAD_STRING];
+        snprintf(key, sizeof key, UNGRAPHED "%s", parameter->name);
+        const struct line *other = line_find(lines, key);
+        parameter->maximum = other ? (int64_t)strlen(other->value) : 0;
         for (size_t j = 0; j < section->axes[i].count; ++j) {
             int64_t length = (int64_t)strlen(section->axes[i].values[j].text);
             parameter->maximum = length > parameter->maximum ? length : parameter->maximum;
