@@ -71,7 +71,7 @@ struct sweep {
     struct results *roofs_source;  /* [peaks] reuse; NULL: all roofs are measured */
     struct dispatcher *dispatcher; /* NULL outside the loop */
     struct progress *progress;
-    size_t left; /* configurations without a row */
+    size_t left; /* configurations without a row; SIZE_MAX: unknown */
 };
 
 /* s; opening a device loads gigabytes of libraries, perhaps from a slow file system. */
@@ -230,6 +230,7 @@ enum status sweep_load(MPI_Comm comm, const struct options *options, char **argv
     struct sweep *created = memory_require(comm, calloc(1, sizeof *created), "the sweep");
     created->comm = comm;
     created->log = log;
+    created->left = SIZE_MAX;
     size_t length;
     FILE *command = open_memstream(&created->command, &length);
     for (char **word = argv; command && *word; ++word) {
@@ -699,7 +700,7 @@ enum status sweep_publish(const struct sweep *sweep, bool json, struct summary *
         return held;
     }
     if (*summary->file)
-        summary->left = sweep->left;
+        summary->left = sweep->complete ? 0 : sweep->left;
     return status;
 }
 

@@ -86,6 +86,7 @@ struct dispatcher {
     size_t failures;
     size_t dropped; /* rounds given up with their device; devices lost in a sweep without rows */
     bool stopping;
+    bool unwritten;     /* a line could not be written, so `left` stays as it is */
     size_t left;        /* rounds of configurations that were not on disk at the last sync */
     enum status status; /* outcome, by the first reason to stop */
     struct error error;
@@ -305,7 +306,7 @@ bool dispatcher_next(struct dispatcher *dispatcher, struct dispatcher_action *ac
 {
     if (dispatcher->taken > 0) {
         struct dispatcher_action *done = &dispatcher->actions[dispatcher->taken - 1];
-        if (done->kind == ACTION_SYNC)
+        if (done->kind == ACTION_SYNC && !dispatcher->unwritten)
             dispatcher->left = done->left.count;
         action_clear(done);
     }
@@ -332,6 +333,7 @@ static void stop(struct dispatcher *dispatcher, enum status status, const char *
 void dispatcher_failed(struct dispatcher *dispatcher, const struct error *error)
 {
     size_t kept = 0;
+    dispatcher->unwritten = true;
     for (size_t i = 0; i < dispatcher->action_count; ++i) {
         struct dispatcher_action action = dispatcher->actions[i];
         if (i >= dispatcher->taken && action.kind == ACTION_SEND && action.message == MESSAGE_STOP)
@@ -634,7 +636,7 @@ static void handle_device(struct dispatcher *dispatcher, const struct message *m
     if (!device) {
         error_set(&unread, STATUS_SYSTEM, "no memory for a device description");
         dispatcher_failed(dispatcher, &unread);
-    } else if (device_decode(json_text_of(message->text), device, &unread)) {
+    } else if (device_decode(json_text_of(message->text), device, &unread) || !device->key[0]) {
         stop(dispatcher, STATUS_SYSTEM, "a rank sent a device description that cannot be read");
     } else {
         queue_action(dispatcher,

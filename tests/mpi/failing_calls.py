@@ -13,6 +13,7 @@ import concurrent.futures
 import errno
 import itertools
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -121,6 +122,8 @@ class Sweep:
             fault = f"status {status}"
         elif status != 0 and not any(cause in output for cause in causes):
             fault = f"status {status} without the cause"
+        elif (found := re.search(r" rows=(\d+) .* left=(\d+) ", output)) and sum(map(int, found.groups())) != ROWS:
+            fault = found[0]
         if status != 0:
             again, text = self.run(folder)
             output += f"the next run, status {again}:\n{text}"
