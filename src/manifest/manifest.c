@@ -326,6 +326,11 @@ enum status manifest_embed_lists(struct manifest *manifest, struct error *error)
     }
     free(manifest->text);
     manifest->text = text;
+    if (size > 2 * MANIFEST_BYTES) /* a line of the journal has it, see JOURNAL_LINE_BYTES */
+        return error_set(error, STATUS_USAGE,
+                         "%s: %zu bytes with its lists, which stand in it once for each section "
+                         "that names them; allowed: %d; write shorter lists",
+                         manifest->path, size, 2 * MANIFEST_BYTES);
     return STATUS_OK;
 }
 

@@ -69,6 +69,13 @@ sed -i 's/^iterations = .*/iterations = 7/' sweep.ini
 expect 2 "$roofsweep" --resume sweep.ini
 says "iterations=7"
 
+# Lists make the manifest too long for a line of the journal.
+{ echo batch; echo 1; head -c 34000000 /dev/zero | tr '\0' '#'; } >long.csv
+printf '[conv2d]\nlist = long.csv\n' >long.ini
+expect 2 "$roofsweep" --dry-run long.ini
+says "long.ini: 34000"
+says "write shorter lists"
+
 # A manifest for a GPU ends with status 4 and the reason if there is no GPU.
 if ! nvidia-smi -L >/dev/null 2>&1; then
     expect 4 "$roofsweep" --device cuda --output gpu.nc sweep.ini
