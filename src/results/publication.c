@@ -117,8 +117,13 @@ static enum status publish(struct results *results, const struct publication *pu
     TRY(write_file(results, publication, netcdf, written, error));
     *summary = (struct summary){.devices = results->device_count, .left = SIZE_MAX};
     snprintf(summary->file, sizeof summary->file, "%s", written);
-    for (size_t i = 0; i < results->row_count; ++i)
-        ++summary->rows[results->rows[i].status];
+    size_t failed_rounds = 0;
+    for (size_t i = 0; i < results->row_count; ++i) {
+        const struct row *row = &results->rows[i];
+        ++summary->rows[row->status];
+        for (size_t j = 1; j < row->round_count; ++j)
+            failed_rounds += row->rounds[j].there && isnan(row->rounds[j].time);
+    }
     for (size_t i = 0; i < results->device_count; ++i)
         summary->roofs += (size_t)results->devices[i].roof_count;
     enum status status = print_table(results, publication, log, error);
@@ -133,6 +138,9 @@ static enum status publish(struct results *results, const struct publication *pu
                          "%zu of %zu rows failed: the table, and the variable error of %s, have "
                          "the reasons",
                          summary->rows[RECORD_FAILED], results->row_count, written);
+    if (status == STATUS_OK && failed_rounds > 0)
+        return error_set(error, STATUS_FAILED, "%zu later rounds failed: round_time of %s lacks them",
+                         failed_rounds, written);
     return status;
 }
 
@@ -154,8 +162,8 @@ static enum status netcdf_name(const struct publication *publication, char netcd
     return STATUS_OK;
 }
 
-enum status publication_make(const struct publication *publication, const struct log *log,
-                             struct summary *summary, struct error *error)
+static enum status make(const struct publication *publication, const struct log *log,
+                        struct summary *summary, struct error *error)
 {
     const char *journal = publication->journal;
     const char *source = publication->source ? publication->source : journal;
@@ -167,12 +175,30 @@ enum status publication_make(const struct publication *publication, const struct
                                   : journal_read(source, &results, &damage.torn, error));
     journal_warn_left_out(journal, damage.torn, results, log);
     enum status status = publish(results, publication, netcdf, log, summary, error);
+    const size_t without_device = results->without_device;
     results_destroy(results);
-    if ((status && status != STATUS_FAILED) || damage.count == 0)
+    if (status && status != STATUS_FAILED)
         return status;
     journal_damage_format(&damage, lines);
-    return error_set(error, STATUS_SYSTEM, "%s: %zu damaged, left out: %s; the rest is in %s",
-                     journal, damage.count, lines, netcdf);
+    if (damage.count > 0)
+        return error_set(error, STATUS_SYSTEM, "%s: %zu damaged, left out: %s; the rest is in %s",
+                         journal, damage.count, lines, netcdf);
+    if (without_device > 0)
+        return error_set(error, STATUS_SYSTEM, "%s: %zu rows without a device are left out of %s",
+                         journal, without_device, netcdf);
+    return status;
+}
+
+enum status publication_make(const struct publication *publication, const struct log *log,
+                             struct summary *summary, struct error *error)
+{
+    const char *source = publication->source;
+    enum status status = make(publication, log, summary, error);
+    if (status && source && strncmp(error->text, source, strlen(source)) == 0) {
+        const struct error read = *error;
+        error_set(error, status, "%s%s", publication->journal, read.text + strlen(source));
+    }
+    return status;
 }
 
 enum status publication_gather(const struct publication *publication, const struct log *log,

@@ -337,20 +337,53 @@ static void clocks_set(struct results *results)
 }
 
 /* Rows without a device key failed because no rank had a device; these rows are kept. */
+static bool row_stays(const struct results *results, const struct row *row)
+{
+    return results_device(results, row->device_key) >= 0 ||
+           (!row->device_key[0] && row->status != RECORD_MEASURED);
+}
+
+static bool same_session(const struct row *row, const struct row *other)
+{
+    const size_t length = strcspn(row->device_key, "/") + 1;
+    return strncmp(row->device_key, other->device_key, length) == 0;
+}
+
+/* Counts the rows without a device whose configuration no later session has measured. */
+static void count_without_device(struct results *results)
+{
+    json_t *last = json_object(); /* {config_hash: index of the last row that stays} */
+    for (size_t i = 0; i < results->row_count; ++i) {
+        const struct row *row = &results->rows[i];
+        const json_t *at = json_object_get(last, row->config_hash);
+        if (row_stays(results, row) &&
+            (!at || results->rows[json_integer_value(at)].place.line < row->place.line))
+            json_object_set_new(last, row->config_hash, json_integer((json_int_t)i));
+    }
+    for (size_t i = 0; i < results->row_count; ++i) {
+        const struct row *row = &results->rows[i];
+        const json_t *at = json_object_get(last, row->config_hash);
+        const struct row *other = at ? &results->rows[json_integer_value(at)] : NULL;
+        if (row_stays(results, row) ||
+            (other && other->place.line > row->place.line && !same_session(row, other)))
+            continue;
+        ++results->without_device;
+        snprintf(results->missing_key, sizeof results->missing_key, "%s", row->device_key);
+    }
+    json_decref(last);
+}
+
 void results_finish(struct results *results)
 {
     struct indexed_results *owner = (struct indexed_results *)results;
     size_t kept = 0;
+    count_without_device(results);
     for (size_t i = 0; i < results->row_count; ++i) {
         struct row *row = &results->rows[i];
-        if (results_device(results, row->device_key) >= 0 ||
-            (!row->device_key[0] && row->status != RECORD_MEASURED)) {
+        if (row_stays(results, row))
             results->rows[kept++] = *row;
-            continue;
-        }
-        ++results->without_device;
-        snprintf(results->missing_key, sizeof results->missing_key, "%s", row->device_key);
-        row_clear(row);
+        else
+            row_clear(row);
     }
     results->row_count = kept;
     json_object_clear(owner->rows); /* rows moved, so the indices are stale */

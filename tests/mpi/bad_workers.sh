@@ -37,6 +37,24 @@ worker 'exec "$REAL"'
 expect 0 "$ROOFSWEEP_BIN/roofsweep" --resume --output roof.nc sweep.ini
 complete roof.nc 4
 
+# A later round that fails leaves its rows measured, but the sweep, and each file from its journal, fails.
+worker 'exec 3>&1; while read -r line; do
+    case $line in
+    *\"round\"*) printf "{\"reply\":\"error\",\"status\":\"failed\",\"text\":\"no round\"}\n" >&3 ;;
+    *) printf "%s\n" "$line" ;;
+    esac
+done | "$REAL"'
+expect 3 "$ROOFSWEEP_BIN/roofsweep" --set rounds=2 --output round.nc sweep.ini
+says "round 2 is missing: no round"
+complete round.nc 4
+for again in --resume --gather; do
+    case $again in --gather) set -- --gather round.nc.journal --overwrite ;;
+    *) set -- --resume --set rounds=2 --output round.nc sweep.ini ;; esac
+    expect 3 "$ROOFSWEEP_BIN/roofsweep" "$@"
+    says "4 later rounds failed: round_time of round.nc lacks them"
+done
+worker 'exec "$REAL"'
+
 # One rank cannot open its GPU. It must not use the CPU instead, because the CPU would skip rows for GPUs.
 worker '[ "$OMPI_COMM_WORLD_RANK" = 0 ] || { echo "fell off the bus" >&2; exit 7; }
 "$REAL" | sed -u "s/\"kind\":\"cpu\"/\"kind\":\"cuda\"/"' cuda

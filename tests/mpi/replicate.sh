@@ -35,9 +35,12 @@ cmp before shared.nc.journal || fail "a complete journal has grown"
 # If the journal lacks the line of a device, for example because it was damaged, --resume measures the device's rows
 # again.
 grep -v "\"kind\":\"device\".*/$((ranks - 1))\"" before >shared.nc.journal
+expect 1 "$ROOFSWEEP_BIN/roofsweep" --gather shared.nc.journal --overwrite
+says "4 rows without a device are left out of shared.nc"
 expect 0 run $ranks --resume sweep.ini -o shared.nc
 says "4 rows are left out, because no line describes their device"
 each $ranks
+expect 0 "$ROOFSWEEP_BIN/roofsweep" --gather shared.nc.journal --overwrite
 # With `repeat = 3` each row is measured with three placements of its buffers.
 expect 0 run 1 --set repeat=3 sweep.ini -o placed.nc
 python '

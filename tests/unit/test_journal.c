@@ -109,7 +109,8 @@ FOLDER_TEST(test_replaces)
 }
 
 /* Rows of an undescribed device are left out and measured again, because the device has neither
- * identity nor roofs. A row that failed on several devices names no device. */
+ * identity nor roofs. They count until a later session has measured them. A row that failed on
+ * several devices names no device. */
 FOLDER_TEST(test_without_device)
 {
     const char *path = path_of(state);
@@ -126,7 +127,7 @@ FOLDER_TEST(test_without_device)
         assert_int_equal(results->row_count, again ? 3 : 2);
         assert_int_equal(results->rows[0].place.line, 1);
         assert_int_equal(results->rows[1].place.line, 3);
-        assert_int_equal(results->without_device, 2);
+        assert_int_equal(results->without_device, again ? 1 : 2);
         assert_string_equal(results->missing_key, "s1-1");
         results_destroy(results);
         journal = open_journal(path, JOURNAL_RESUME);
