@@ -108,6 +108,9 @@ static enum status line_take(struct section *section, const struct ini_line *lin
             "'%s' is no name of an axis or of a variable, env.NAME, ungraphed.AXIS; allowed: "
             "letters, digits and _, no digit first",
             line->key);
+    if (strcmp(line->key, "list") == 0)
+        return error_set(error, STATUS_USAGE,
+                         "a section of programs has no list; give the axis another name");
     if (begins(line->key, VARIABLE) && is_secret(name))
         return error_set(error, STATUS_USAGE,
                          "the result file would hold the value of %s, which anybody may read; "
