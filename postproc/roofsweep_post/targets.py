@@ -130,7 +130,7 @@ class Target:
         self.text, self.least, self.unit, self.place, self.tolerance = text, None, None, place, 0.0
         if figure := figure_of(text, f"{place} '{text}'"):
             self.least, self.unit, self.tolerance = figure
-        elif not kinds.possible(text):
+        elif text[:1].isdigit() or not kinds.possible(text):
             raise Refused(f"{place} '{text}' is neither a quantity, as in 4.28 TB/s or 97 %, nor a roof")
 
     def held(self, roof, others):
@@ -187,6 +187,8 @@ class Targets:
         ini = Ini(path)
         for section in [name for name in ini.sections() if "|" not in name]:
             model = unquote(section.strip())
+            if model in self.by_model:
+                raise Refused(f"{ini.place(section)} is a second section of this model; put its lines into the first")
             self.by_model[model] = {}
             for kind, value in ini[section].items() if model in kinds.models else ():
                 place = ini.place(section, kind)
