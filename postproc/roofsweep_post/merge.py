@@ -57,7 +57,7 @@ NEEDED = [
 ROW_COLUMNS = ["config_hash", "configuration", "label", "name", "status", "start_time", "wall_time", "config_device"]
 ROW_COLUMNS += ["uuid", "listed"]
 # Variables of the job, and indices: they may differ between two files with the same device and the same roofs.
-OF_THE_JOB = {"device_key", "device_index", "device_counters", "device_roofs_reused", "device_health_end"}
+OF_THE_JOB = {"device_key", "device_index", "device_counters", "device_roofs_reused"}
 OF_OTHERS = {"device_roof_device", "device_node"}
 LINK_ENDS = ("link_node", "link_node_to")
 # A line of the attribute history.
@@ -333,7 +333,7 @@ def read_devices(sources, layout):
 def unify(devices):
     """Gives Devices with equal facts one key, that of the first file which has the device. devices: a list of Devices
     for each source."""
-    others = {}  # {(host, uuid): files that have other roofs for this device than the first file}
+    others = {}  # {(host, uuid): files that describe this device in another way than the first file}
     for number, own in enumerate(devices):
         for device in own:
             alike = [
@@ -348,7 +348,7 @@ def unify(devices):
                 others.setdefault((device.host, device.uuid), [alike[0].path]).append(device.path)
     for (host, uuid), (first, *paths) in others.items():
         more = f" and {len(paths) - 1} more" * (len(paths) > 1)
-        differ = f"{uuid} of {host} has other roofs in {paths[0]}{more} than in {first}"
+        differ = f"{uuid} of {host} has other roofs or health in {paths[0]}{more} than in {first}"
         say(f"warning: {differ}: all stay, each for the rows of its file")
 
 
@@ -364,7 +364,7 @@ def choose_devices(devices, used):
         stay = [max(having, key=lambda device: len(device.roofs))]
         for device in having:
             if (device.number, device.place) in used and all(device.facts != one.facts for one in stay):
-                say(f"warning: {key} has other roofs in {device.path} than in {stay[0].path}: both stay")
+                say(f"warning: {key} has other roofs or health in {device.path} than in {stay[0].path}: both stay")
                 stay.append(device)
         for device in stay:
             like = [one for one in having if one.facts == device.facts]
@@ -412,8 +412,7 @@ def find_clashes(sources, devices, newest):
         )
         more = "; ..." if len(clashes) > NAMED else ""
         raise Refused(
-            f"{len(clashes)} rows are in several files, of the same device{named}{more}; --newest keeps the last "
-            "ones"
+            f"{len(clashes)} rows are in several files, of the same device{named}{more}; --newest keeps the last ones"
         )
     return stay
 

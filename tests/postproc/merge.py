@@ -154,10 +154,14 @@ def another_job(data):
     data["start_time"].values[:] += 3600
 
 
-def a_device_is_one_unless_its_roofs_differ():
+def a_device_is_one_unless_roofs_or_health_differ():
     def another_jobs_roofs(data):
         another_job(data)
         data["device_roof_bandwidth"].values[0] *= 1.01
+
+    def another_jobs_health(data):
+        another_job(data)
+        data["device_health_end"].values[0, list(data.health.values).index("xids")] += 1
 
     whole, rows = read(NODE), np.arange(10)
     part(whole, "a.nc", on(1, whole)[rows], [1])
@@ -165,8 +169,17 @@ def a_device_is_one_unless_its_roofs_differ():
     post("a.nc", "b.nc", "-o", "merged.nc", says=["devices=1"])
     merged = read("merged.nc")
     assert (merged.config_device == 0).all() and len(merged.attrs["history"].split("\n")) == 2
+    part(whole, "b.nc", on(1, whole)[rows + 10], [1], another_jobs_health)
+    post("a.nc", "b.nc", "-o", "merged.nc", "--overwrite", says=["devices=2"])
     part(whole, "b.nc", on(1, whole)[rows + 10], [1], another_jobs_roofs)
-    post("a.nc", "b.nc", "-o", "merged.nc", "--overwrite", says=["devices=2", "has other roofs in b.nc than in a.nc"])
+    post(
+        "a.nc",
+        "b.nc",
+        "-o",
+        "merged.nc",
+        "--overwrite",
+        says=["devices=2", "has other roofs or health in b.nc than in a.nc"],
+    )
     merged = read("merged.nc")
     of_job = {hash_: key.startswith("another-") for hash_, key in
               zip(merged.config_hash.values, merged.device_key.values[merged.config_device.values])}  # fmt: skip
@@ -284,13 +297,14 @@ TESTS = [
     parts_of_a_list_give_the_whole,
     what_one_file_lacks_is_missing,
     roofs_alone_are_merged,
-    a_device_is_one_unless_its_roofs_differ,
+    a_device_is_one_unless_roofs_or_health_differ,
     a_clash_is_named_and_newest_decides,
     what_cannot_be_merged_is_refused,
     drafts_of_killed_merges_are_removed,
     all_committed_files_are_merged,
 ]
-for test in TESTS:
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        test()
-        print(test.__name__)
+if __name__ == "__main__":
+    for test in TESTS:
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            test()
+            print(test.__name__)
