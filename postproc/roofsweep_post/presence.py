@@ -2,6 +2,8 @@
 file, or although the reference has them. `compare` and `check` use this module, so a device that lost rows or roofs
 passes neither."""
 
+from collections import Counter
+
 import numpy as np
 import pandas
 
@@ -71,6 +73,19 @@ def failures(files):
     return found
 
 
+def lonely(files):
+    """Returns {(file, place)} of the devices that no run measured beside another device of their node and kind. They
+    have no roofs that are measured together."""
+    found = set()
+    for number, data in enumerate(files):
+        first, sessions = places(data), [key.rpartition("/")[0] for key in data["device_key"].values]
+        runs = [*zip(sessions, data["device_node"].values, data["device_kind"].values)]
+        counts = Counter(runs)
+        beside = {place for place, run in zip(first, runs) if counts[run] > 1}
+        found |= {(number, place) for place in {*first} - beside}
+    return found
+
+
 def wants(data, line):
     """Returns whether the manifest has a line, such as "distribute=replicate"."""
     lines = ["".join(line.split()) for line in str(data.attrs.get("manifest", "")).splitlines()]
@@ -103,6 +118,9 @@ class Presence:
             "configurations": Expected(with_derived(rows, "energy_time")),
             "health values": Expected(health_lines(files, devices)),
         }
+        self.lonely = lonely(files)
+        beside = [device not in self.lonely for device in zip(roofs["file"], roofs["place"])]
+        self.beside = {group: {*keys} for group, keys in roofs[beside].groupby(["file", "model"])["key"]}
         self.reasons = doubts(all_roofs)
         for place, failed in failures(files).items():
             self.reasons.setdefault(place, {}).update(failed)
@@ -126,8 +144,10 @@ class Presence:
         """Adds checks of keys that the device lacks without one of the `reasons`. what: kind of the values."""
         number, place, model = device["file"], device["place"], device["model"]
         here, before = expected.here.get((number, model), []), expected.here.get((0, model), []) if number else []
-        if what == "roofs" and number in self.alone:  # a single device has no roofs that are measured together
+        if what == "roofs" and (number, place) in self.lonely:
             here, before = ([key for key in keys if ", together" not in key] for keys in (here, before))
+        elif what == "roofs":  # of roofs alone, the manifest may leave all to devices without a neighbour
+            here = [key for key in here if base(key) in self.beside.get((number, model), ())]
         shared = what != "configurations" or number in self.alone or self.replicated[number]
         shared = shared or expected.devices.get((number, model), 0) > 1  # else each device measured other rows
         own = {*expected.own.get((number, place), ()), *reasons}
