@@ -61,7 +61,12 @@ def roof_centres(files):
     table = table[~table["unfit"].astype(bool)]
     cycles = table["unit"].str.endswith("/cycle")
     theory = table.apply(of_theory, axis=1) if len(table) else np.nan
-    table = table.assign(value=table["value"].mask(cycles, theory), unit=table["unit"].mask(cycles, "%"))
+    known = cycles & pandas.notna(theory)  # L2 caches have no theory
+    rate = table["value"] * table["sm_clock"] / table["mean"]
+    table = table.assign(
+        value=table["value"].mask(cycles, rate).mask(known, theory),
+        unit=table["unit"].str.replace("/cycle", "/s").mask(known, "%"),
+    )
     return centres(compare.medians(table.dropna(subset="value").assign(key=table["name"]), "key"))
 
 
