@@ -101,6 +101,9 @@ MISSING = {"text": "", "flag": "unknown", "time": np.datetime64("NaT", "ns"), "n
 JUDGED = {"status", "config_device", "time_median", "health", "device_health_start", "device_health_end"}
 JUDGED |= {"device_node", "node_hostname", "link_node", "link_node_to", "link_operation", "link_from", "link_to"}
 JUDGED |= {"config_hash", "device_roof_device", "device_roof_condition", "device_roof_verdict"}
+JUDGED |= {"device_roof_mean", "device_roof_spread", "device_roof_sm_clock", "device_roof_sustained_clock"}
+JUDGED |= {"device_roof_settled", "output_hash", "other_processes", "time_sample", "round_time", "timer_overhead"}
+JUDGED |= {"sample_iterations"}
 # {variable from which devices are judged: its unit}
 UNITS = {"time_median": "s", "device_roof_bandwidth": "byte s-1", "device_roof_performance": "s-1"}
 UNITS |= {"device_roof_time": "s", "energy": "J", "energy_time": "s", "device_roof_sustained": "s-1"}

@@ -32,11 +32,11 @@ def speed(table):
 def at_equal_clock(found):
     """Replaces roofs of tensor and vector units, and L2 roofs of all devices at once, by their work in a clock cycle,
     over all samples. These roofs reach the power cap, so the clock of a short burst is arbitrary and says nothing about
-    the device. A kind stays as it is if a device lacks its clock, because work per second cannot be compared with work
-    per cycle."""
+    the device. A kind stays as it is if a device lacks its clock or its mean, because work per second cannot be
+    compared with work per cycle."""
     units = found["name"].str.contains(" tensor | vector") & found["performance"].notna()
     capped = units | (found["name"].str.startswith("l2 ") & (found["condition"] == "together") & found["time"].isna())
-    clocked = capped & ~found["name"].isin(found["name"][capped & ~(found["sm_clock"] > 0)])
+    clocked = capped & ~found["name"].isin(found["name"][capped & ~(found["sm_clock"] * found["mean"] > 0)])
     work = found["value"] * found["mean"] / found["sm_clock"]
     unit = found["unit"].str.replace("/s", "/cycle")
     return found.assign(value=found["value"].mask(clocked, work), unit=found["unit"].mask(clocked, unit))
@@ -97,7 +97,8 @@ def judged(table, threshold=THRESHOLD, across=False, first=None):
     earlier = table[itself & ~table["unfit"].astype(bool)]
     middle, scattered, _ = by_group(earlier, keys, "speed")
     earlier = earlier.assign(middle=middle, scattered=scattered / middle).groupby(keys)
-    known = earlier[["middle", "scattered", "least", "between"]].max().assign(placed=earlier["placed"].median())
+    known = earlier[["middle", "scattered", "least", "between"]].max()
+    known = known.assign(placed=earlier["placed"].median(), fit=earlier.size())
     own = table[keys].merge(known.reset_index(), how="left", on=keys)
     same = earlier.obj.groupby([*keys, "uuid"])["speed"].median().rename("before").reset_index()
     before = table[[*keys, "uuid"]].merge(same, how="left", on=[*keys, "uuid"])["before"]
@@ -112,7 +113,8 @@ def judged(table, threshold=THRESHOLD, across=False, first=None):
     table["reference"] = (1 / reference).where(table["unit"].isin(LESS), reference)
     table["spread_of"] = spread.where(matched, np.fmax(spread, own["between"]))
     table["against"] = np.where(matched, "itself before", "its model")
-    missing = alone | reference.isna()
+    only = itself & ~table["unfit"].astype(bool) & (own["fit"] < 2)  # the line is its own reference
+    missing = alone | only | reference.isna()
     table.loc[missing, ["reference", "deviation", "spread_of"]] = np.nan
     table.loc[missing, "against"] = ""
     table["least"] = own["least"].fillna(table["least"])
