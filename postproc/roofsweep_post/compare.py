@@ -518,19 +518,22 @@ def verdict_of(device, roofs_found, times, threshold, names):
 
 
 def absent(devices, part):
-    """Returns verdicts on devices of the reference that are in no later file. If the host still has as many devices as
-    before, the device was replaced and passes. A host that is in no later file has one inconclusive verdict, or none if
-    `part` is true."""
+    """Returns verdicts on devices of the reference that are in no later file. If the host still has as many devices of
+    the kind as before, the device was replaced and passes. If the host has only devices of another kind, the verdict is
+    inconclusive. A host that is in no later file has one inconclusive verdict, or none if `part` is true."""
     old, new = devices[devices["file"] == 0], devices[devices["file"] > 0]
     present = {*zip(new["hostname"], new["uuid"])}
     counts, had = new.groupby("hostname")["uuid"].nunique(), old["hostname"].value_counts()
+    alike, had_alike = (own.groupby(["hostname", "kind"])["uuid"].nunique() for own in (new, old))
     found = []
     for _, line in old.iterrows():
-        if line["hostname"] in counts and (line["hostname"], line["uuid"]) not in present:
-            lost = counts[line["hostname"]] < had[line["hostname"]]
-            verdict = verdicts.Verdict(named(line), line["uuid"], line["model"], line["hostname"])
-            why = "the device is in no later file, and its host has fewer devices" if lost else "replaced since then"
-            verdict.add("device", why, "fail" if lost else "pass")
+        host, own = line["hostname"], (line["hostname"], line["kind"])
+        if host in counts and (host, line["uuid"]) not in present:
+            fewer = alike.get(own, 0) < had_alike[own]
+            lost = fewer and (own in alike or counts[host] < had[host])
+            verdict = verdicts.Verdict(named(line), line["uuid"], line["model"], host)
+            why = "the device is in no later file, and its host has fewer devices of its kind" if fewer else ""
+            verdict.add("device", why or "replaced since then", "fail" if lost else "inconclusive" if fewer else "pass")
             found.append(verdict)
     for host, own in old[~old["hostname"].isin(counts.index)].groupby("hostname", sort=False):
         verdict = verdicts.Verdict(f"1# {host}", "", own["model"].iloc[0], host)
@@ -595,10 +598,10 @@ def all_devices(files):
     found = []
     for number, data in enumerate(files):
         for place in range(data.sizes["device"]):
-            texts = {name: data[f"device_{name}"].values[place] for name in ("model", "uuid", "hostname")}
+            texts = {name: data[f"device_{name}"].values[place] for name in ("model", "uuid", "hostname", "kind")}
             name = f"#{place} {texts['hostname']}"
             found.append({"file": number, "place": place, "device_name": name} | texts)
-    return pandas.DataFrame(found, columns=DEVICE).drop_duplicates(["file", "hostname", "uuid", "model"])
+    return pandas.DataFrame(found, columns=[*DEVICE, "kind"]).drop_duplicates(["file", "hostname", "uuid", "model"])
 
 
 def run(options):
