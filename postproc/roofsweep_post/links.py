@@ -11,7 +11,7 @@ import pandas
 
 from . import verdicts
 from .deviations import LESS, judged
-from .frames import flat, several
+from .frames import flat, places, several
 from .presence import wants
 from .texts import listed, share
 
@@ -100,8 +100,8 @@ def judge(found, best, *how):
 
 def add_line(verdict, line):
     """Adds the check of a judged line. If a node has only one partner, either node may be slow, so it does not fail."""
-    places = {"from": " from {one}", "to": " to {one}", "of": ""}.get(line.get("role"), " from {one} to {other}")
-    text = line["key"] + places.format(**line)
+    pattern = {"from": " from {one}", "to": " to {one}", "of": ""}.get(line.get("role"), " from {one} to {other}")
+    text = line["key"] + pattern.format(**line)
     either, bad = line.get("partners") == 1, line["slow"] or line["unsure"]
     why = f"{text} slower by {share(1 - line['deviation'])} +- {100 * line['error']:.1f} (limit {share(line['limit'])})"
     why += f", or {line['other']}" * either + f", in all {line.get('partners')} pairs" * (line.get("partners", 0) > 1)
@@ -145,10 +145,10 @@ def verdicts_of(files, found, *how):
     alike = {key: [*dict.fromkeys(own)] for key, own in within.groupby(["file", "model"])["kind"]}
     for number in range(len(files) > 1, len(files)):
         names, hosts, models = (files[number][name].values for name in HOSTS)
-        places = {host: place for place, host in reversed([*enumerate(names)])}
-        counts, lost = Counter(hosts), unmeasured(files[number])
+        node_of = {host: place for place, host in reversed([*enumerate(names)])}
+        counts, lost = Counter(hosts[list(set(places(files[number])))]), unmeasured(files[number])
         for host, model in reversed(dict(zip(hosts[::-1], models[::-1])).items()):
-            verdict = verdicts.Verdict(f"{number + 1}#{places.get(host, '')} {host}, links", "", model, host)
+            verdict = verdicts.Verdict(f"{number + 1}#{node_of.get(host, '')} {host}, links", "", model, host)
             for line in lines.get((number, host), []):
                 add_line(verdict, line)
             there = has.get((number, host), set())

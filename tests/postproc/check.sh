@@ -94,6 +94,32 @@ refused "other work disturbed dram read of #3 node1: a sample takes 25.0 % longe
 expect 0 script baseline "$paper" --output paper.ini
 says "device to host, alone of #0 vm is left out: other work disturbed it, samples differ by 27.3 %; measure it again"
 ! grep -q "^device to host" paper.ini || fail "a roof whose samples differ makes a target"
+# If a device was measured again, its undisturbed run counts. Runs of one device are no devices with links.
+doctored "$root/tests/data/node_4xh200.nc" again.nc 'for name in "uuid", "hostname", "model":
+    data[f"device_{name}"][:] = data[f"device_{name}"][:][[0] * 4]
+data["uuid"][:] = data["device_uuid"][:][data["config_device"][:]]
+own = (data["device_roof_name"][:] == "dram read") & (data["device_roof_device"][:] == 0)
+means = data["device_roof_mean"][:]
+means[own] = 0.75
+data["device_roof_mean"][:] = means'
+printf '[NVIDIA H200]\ndram read = 4 TB/s\nlink copy bandwidth = 380 GB/s\n' >again.ini
+expect 0 script check again.nc --targets again.ini
+# L2 roofs of all devices at once, which `compare` judges per clock cycle, have targets, too.
+python '
+import sys
+sys.path.insert(0, sys.argv[1])
+from merge import np, read, write
+node = read(sys.argv[2])
+together = node.isel(device_roof=np.flatnonzero(node.device_roof_condition == 1))
+write(together, "together.nc")
+slow = (together.device_roof_device.values == 3) & np.char.startswith(together.device_roof_name.values.astype(str), "l2 ")
+together["device_roof_bandwidth"].values[slow] *= 0.5
+write(together, "slow.nc")
+' "$root/tests/postproc" "$root/tests/data/node_4xh200.nc" || fail "roofs together"
+expect 0 script baseline together.nc --output together.ini
+expect 0 script check together.nc --targets together.ini
+expect 1 script check slow.nc --targets together.ini
+row "^FAIL #3 vm" "l2 read: .* TB/s +- 4.0 % MISSED"
 # Blanks at the end of a model's name, as in AMD's, are ignored.
 doctored alone.nc blanks.nc 'names = [f"{name}   " for name in data["device_model"][:]]
 data["device_model"][:] = numpy.array(names, object)'
@@ -157,6 +183,9 @@ wrong '[A]\nx = 1\nX = 2\n' "wrong.ini:3: [A] has 'x' twice; keep one of them"
 wrong '[A]\n\nx = \377\n' "wrong.ini:3: no text (UTF-8); targets are an INI file"
 wrong '[A]\nx = \000\n' "wrong.ini:2: no text (UTF-8); targets are an INI file"
 wrong '[NVIDIA H100 80GB HBM3]\ndram triad = quick\n' "wrong.ini:2: [NVIDIA H100 80GB HBM3] 'quick' is neither a quantity"
+wrong '[NVIDIA H100 80GB HBM3]\ndram triad = 4\n' "wrong.ini:2: [NVIDIA H100 80GB HBM3] '4' is neither a quantity"
+wrong '[NVIDIA H100 80GB HBM3]\ndram triad = 4,28 TB/s\n' "'4' is neither a quantity"
+wrong '[A]\n[A ]\n' "wrong.ini:2: [A ] is a second section of this model; put its lines into the first"
 wrong '[NVIDIA H100 80GB HBM3]\ndram triad = 0 TB/s\n' "wrong.ini:2: [NVIDIA H100 80GB HBM3] '0 TB/s': a target must be more than 0"
 wrong '[NVIDIA H100 80GB HBM3]\ndram triad = 0 %%\n' "wrong.ini:2: [NVIDIA H100 80GB HBM3] '0 %': a target must be more than 0"
 wrong '[NVIDIA H100 80GB HBM3]\ndram triad = 2 TB/s +- 200 %%\n' \

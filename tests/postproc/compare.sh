@@ -428,7 +428,7 @@ def doctored(name):
     shutil.copy(sys.argv[1], name)
     return netCDF4.Dataset(name, "a")
 def give(data, index, rows, device):
-    """Gives rows of device 3 to another device, so that device 3 lacks these rows."""
+    """Changes values, for example so that rows of device 3 are those of another device."""
     values = data[index][:]
     values[rows] = device
     data[index][:] = values
@@ -453,6 +453,21 @@ with doctored("lost.nc") as data:
 with doctored("replaced.nc") as data:
     data["device_uuid"][3] = "GPU-new"
     data["uuid"][:] = data["device_uuid"][:][data["config_device"][:]]
+with doctored("fallen.nc") as data:  # a rank could not open its GPU, and used the CPU
+    for name, text in ("uuid", "cpu-vm-0-1"), ("model", "Some CPU"), ("kind", "cpu"):
+        data[f"device_{name}"][3] = text
+    data["uuid"][:] = data["device_uuid"][:][data["config_device"][:]]
+with doctored("only.nc") as data:  # other work disturbed all devices but the slow one
+    own = (data["device_roof_name"][:] == "device to device") & (data["device_roof_condition"][:] == 0)
+    give(data, "device_roof_spread", own, 0.25)
+    own &= data["device_roof_device"][:] == 3
+    give(data, "device_roof_spread", own, 0)
+    give(data, "device_roof_bandwidth", own, 0.3 * data["device_roof_bandwidth"][own])
+with doctored("clockless.nc") as data:
+    own = (data["device_roof_name"][:] == "fp32 vector") & (data["device_roof_device"][:] == 3)
+    give(data, "device_roof_mean", own, numpy.nan)
+    for name in "performance", "nominal_fraction", "clock_fraction":
+        give(data, f"device_roof_{name}", own, 0.7 * data[f"device_roof_{name}"][own])
 with doctored("other.nc") as data:
     for name in ("config_hash", "device_roof_name"):
         data[name][:] = numpy.array(["other " + text for text in data[name][:]], object)
@@ -470,6 +485,14 @@ with doctored("unit.nc") as data:
 PY
 file lack.py "$four"
 doctored node.nc names.nc 'data["health"][:] = numpy.array(["xids"] * data.dimensions["health"].size, object)'
+for name in device_roof_mean output_hash timer_overhead; do
+    doctored "$four" "$name.nc" 'name = words[0]
+if name in data.variables:
+    data.renameVariable(name, "old")
+kind = float if name == "output_hash" else str
+data.createVariable(name, kind, ("device_roof" if "roof" in name else "config",))' "$name"
+    refused "$name.nc: damaged: $name (" compare "$name.nc"
+done
 doctored node.nc health.nc 'data.renameVariable("device_health_end", "old")
 texts = numpy.full(data["old"].shape, "1", object)
 data.createVariable("device_health_end", str, ("device", "health"))[:] = texts'
@@ -489,7 +512,13 @@ doctored resumed.nc resumed.nc 'data["device_health_end"][3, list(data["health"]
 expect 1 script compare resumed.nc --quiet
 row "^FAIL 1#2 vm" "xids 0, now 1"
 expect 1 script compare "$four" lost.nc --quiet
-row "^FAIL 1#3 vm" "the device is in no later file, and its host has fewer devices$"
+row "^FAIL 1#3 vm" "the device is in no later file, and its host has fewer devices of its kind$"
+expect 1 script compare "$four" fallen.nc --quiet
+row "^FAIL 1#3 vm" "the device is in no later file, and its host has fewer devices of its kind$"
+expect 6 script compare only.nc --quiet
+row "^INCONCLUSIVE 1#3 vm" "device to device, alone: other work disturbed the reference"
+expect 1 script compare clockless.nc --quiet
+row "^FAIL 1#3 vm" "fp32 vector, alone slower by 30.0 %"
 expect 0 script compare "$four" replaced.nc --quiet
 row "^PASS 1#3 vm" "replaced since then$"
 expect 6 script compare "$four" other.nc --quiet
@@ -535,6 +564,35 @@ echo 4 >gate/n3.status
 gate_fails n2 "the result file is damaged"
 gate_fails n3 "the job ended with status 4"
 [ "$(grep -c '^PASS' gate/verdicts)" = 4 ] || { cat gate/verdicts; fail "a healthy GPU fails"; }
+# A failed row of one node costs no other node its verdict.
+printf 'n1\nn2\n' >gate/nodes
+for node in n1 n2; do
+    doctored "$four" "gate/$node.nc" 'data["device_hostname"][:] = numpy.array(words * 4, object)' $node
+done
+doctored gate/n2.nc gate/n2.nc 'data["status"][5], data["error"][5] = 2, "wrong result"'
+echo 3 >gate/n2.status
+expect 1 bash "$root/jobscripts/gate.sh" verdict gate
+grep -q "^FAIL .*1 rows failed\|^FAIL .*wrong result" gate/verdicts || { cat gate/verdicts; fail "a failed row passes"; }
+[ "$(grep -c '^PASS' gate/verdicts)" = 7 ] || { cat gate/verdicts; fail "a failed row costs others their verdict"; }
+
+# Beside a node with one GPU, which has no roofs together, a node with several GPUs lacks nothing, and the other way
+# round.
+python '
+import sys
+sys.path.insert(0, sys.argv[1])
+from merge import another_job, np, on, part, read, write
+node = read(sys.argv[2])
+def elsewhere(data):
+    another_job(data)
+    data["device_hostname"].values[:] = "n2"
+part(node.isel(device_roof=np.flatnonzero(node.device_roof_condition == 0)), "single.nc", on(0, node), [0], elsewhere)
+write(node.isel(device_roof=np.flatnonzero(node.device_roof_condition == 1)), "together.nc")
+' "$root/tests/postproc" "$four" || fail "nodes of one and of four GPUs"
+for file in "$four" together.nc; do
+    expect 0 script merge "$file" single.nc --overwrite --output mixed.nc
+    expect 0 script compare mixed.nc --quiet
+    [ "$(grep -c '^PASS' output)" = 5 ] || { cat output; fail "a healthy GPU fails beside another node"; }
+done
 
 # Rows with equal configuration, seed, algorithm, kernels, grids, model and library must have equal bits of results.
 # Different bits are the first reason of a verdict. Rows whose iterations differ are left out and named, unless the
