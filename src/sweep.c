@@ -71,7 +71,7 @@ struct sweep {
     struct results *roofs_source;  /* [peaks] reuse; NULL: all roofs are measured */
     struct dispatcher *dispatcher; /* NULL outside the loop */
     struct progress *progress;
-    size_t left; /* configurations without a row; SIZE_MAX: unknown */
+    size_t left; /* rounds of configurations that are not on disk; SIZE_MAX: unknown */
 };
 
 /* s; opening a device loads gigabytes of libraries, perhaps from a slow file system. */

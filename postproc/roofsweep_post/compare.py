@@ -519,8 +519,9 @@ def verdict_of(device, roofs_found, times, threshold, names):
 
 def absent(devices, part):
     """Returns verdicts on devices of the reference that are in no later file. If the host still has as many devices of
-    the kind as before, the device was replaced and passes. If the host has only devices of another kind, the verdict is
-    inconclusive. A host that is in no later file has one inconclusive verdict, or none if `part` is true."""
+    the kind as before, the device was replaced and passes. The verdict is inconclusive if the host has none of the
+    kind, but as many devices as before; else the device fails. A host that is in no later file has one inconclusive
+    verdict, or none if `part` is true."""
     old, new = devices[devices["file"] == 0], devices[devices["file"] > 0]
     present = {*zip(new["hostname"], new["uuid"])}
     counts, had = new.groupby("hostname")["uuid"].nunique(), old["hostname"].value_counts()

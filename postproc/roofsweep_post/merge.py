@@ -37,9 +37,9 @@ from .texts import Refused, say
 HELP = "several result files as one"
 DESCRIPTION = """Writes the file that one sweep over all devices of these files would have written.
 
-A device with the same roofs in several files becomes one device. If its roofs differ, the rows of each file keep their
-file's roofs. A configuration that several files measured on the same device is an error that names it, unless --newest
-is given. Exit status: 0, 2 the merge was not possible, 3 rows have failed."""
+A device with the same roofs and health in several files becomes one device. If they differ, the rows of each file keep
+their file's roofs and health. A configuration that several files measured on the same device is an error that names it,
+unless --newest is given. Exit status: 0, 2 the merge was not possible, 3 rows have failed."""
 
 WRITES_NETCDF = True
 
@@ -56,7 +56,7 @@ NEEDED = [
 # Variables of rows that are read for all rows at once; other variables are read in parts of SLAB rows.
 ROW_COLUMNS = ["config_hash", "configuration", "label", "name", "status", "start_time", "wall_time", "config_device"]
 ROW_COLUMNS += ["uuid", "listed"]
-# Variables of the job, and indices: they may differ between two files with the same device and the same roofs.
+# Variables of the job, and indices: they may differ between two files with the same device, roofs and health.
 OF_THE_JOB = {"device_key", "device_index", "device_counters", "device_roofs_reused"}
 OF_OTHERS = {"device_roof_device", "device_node"}
 LINK_ENDS = ("link_node", "link_node_to")
@@ -72,7 +72,7 @@ def add_options(parser):
     parser.add_argument("files", nargs="+", metavar="file", help="result file of roofsweep")
     parser.add_argument("-o", "--output", metavar="FILE", required=True)
     parser.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
-    newest = "of rows in several files take the last that was not skipped"
+    newest = "if several files have a row, take the last one, a skipped one only if all are"
     parser.add_argument("--newest", action="store_true", help=newest)
     parser.add_argument("--any-settings", action="store_true", help="also merge files with other settings of [measure]")
 
@@ -300,7 +300,7 @@ class Layout:
 
 class Device:
     """An entry of the dimension `device` in a source. Devices with equal `facts` are the same device with the same
-    roofs."""
+    roofs and health."""
 
     def __init__(self, number, source, place, columns, layout):
         self.number, self.path, self.place, self.columns = number, source.path, place, columns
@@ -333,7 +333,7 @@ def read_devices(sources, layout):
 def unify(devices):
     """Gives Devices with equal facts one key, that of the first file which has the device. devices: a list of Devices
     for each source."""
-    others = {}  # {(host, uuid): files that describe this device in another way than the first file}
+    others = {}  # {(host, uuid): the first file of this device, then those that describe it in another way}
     for number, own in enumerate(devices):
         for device in own:
             alike = [
@@ -355,7 +355,7 @@ def unify(devices):
 def choose_devices(devices, used):
     """Returns the Devices of the new file in order, and {(source, index of device): index in the new file}. If several
     Devices have the same key, the Device with most roofs is kept, because a file may have been written before all roofs
-    of its device were measured. Other Devices are kept only if kept rows were compared with their roofs. used:
+    of its device were measured. Other Devices are kept only if kept rows are theirs. used:
     {(source, index of device)} of the kept rows."""
     chosen, numbers = [], {}
     keys = dict.fromkeys(device.key for own in devices for device in own if device.key)
@@ -402,7 +402,8 @@ def find_clashes(sources, devices, newest):
                 own = own if lost == other else other
             holders[identity] = own
     if clashes and newest:
-        say(f"{len(clashes)} rows are in several files, of the same device: the last one that was not skipped is kept")
+        which = "the last one is kept, a skipped one only if all are"
+        say(f"{len(clashes)} rows are in several files, of the same device: {which}")
     elif clashes:
         own = [(number, row) for number in {clash[0] for clash in clashes} for row in range(len(stay[number]))]
         texts = dict(zip(own, row_names(sources, own)))

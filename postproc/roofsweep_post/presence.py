@@ -146,7 +146,7 @@ class Presence:
         here, before = expected.here.get((number, model), []), expected.here.get((0, model), []) if number else []
         if what == "roofs" and (number, place) in self.lonely:
             here, before = ([key for key in keys if ", together" not in key] for keys in (here, before))
-        elif what == "roofs":  # of roofs alone, the manifest may leave all to devices without a neighbour
+        elif what == "roofs":  # with `condition = together` only devices without a neighbour have roofs alone
             here = [key for key in here if base(key) in self.beside.get((number, model), ())]
         shared = what != "configurations" or number in self.alone or self.replicated[number]
         shared = shared or expected.devices.get((number, model), 0) > 1  # else each device measured other rows

@@ -326,10 +326,10 @@ enum status manifest_embed_lists(struct manifest *manifest, struct error *error)
     }
     free(manifest->text);
     manifest->text = text;
-    if (size > 2 * MANIFEST_BYTES) /* a line of the journal has it, see JOURNAL_LINE_BYTES */
+    if (size > 2 * MANIFEST_BYTES) /* JSON may double it, and JOURNAL_LINE_BYTES is the limit */
         return error_set(error, STATUS_USAGE,
-                         "%s: %zu bytes with its lists, which stand in it once for each section "
-                         "that names them; allowed: %d; write shorter lists",
+                         "%s: %zu bytes with its lists, each copied into every section that names "
+                         "it; allowed: %d; write shorter lists",
                          manifest->path, size, 2 * MANIFEST_BYTES);
     return STATUS_OK;
 }

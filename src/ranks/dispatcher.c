@@ -86,7 +86,7 @@ struct dispatcher {
     size_t failures;
     size_t dropped; /* rounds given up with their device; devices lost in a sweep without rows */
     bool stopping;
-    bool unwritten;     /* a line could not be written, so `left` stays as it is */
+    bool unwritten;     /* an action failed, so `left` stays as it is */
     size_t left;        /* rounds of configurations that were not on disk at the last sync */
     enum status status; /* outcome, by the first reason to stop */
     struct error error;

@@ -139,8 +139,9 @@ static enum status publish(struct results *results, const struct publication *pu
                          "the reasons",
                          summary->rows[RECORD_FAILED], results->row_count, written);
     if (status == STATUS_OK && failed_rounds > 0)
-        return error_set(error, STATUS_FAILED, "%zu later rounds failed: round_time of %s lacks them",
-                         failed_rounds, written);
+        return error_set(error, STATUS_FAILED,
+                         "%zu later rounds failed: round_time of %s lacks them", failed_rounds,
+                         written);
     return status;
 }
 

@@ -336,7 +336,7 @@ static void clocks_set(struct results *results)
     }
 }
 
-/* Rows without a device key failed because no rank had a device; these rows are kept. */
+/* Rows without a device key failed on several devices, or because no rank had one. They stay. */
 static bool row_stays(const struct results *results, const struct row *row)
 {
     return results_device(results, row->device_key) >= 0 ||
@@ -349,7 +349,7 @@ static bool same_session(const struct row *row, const struct row *other)
     return strncmp(row->device_key, other->device_key, length) == 0;
 }
 
-/* Counts the rows without a device whose configuration no later session has measured. */
+/* Counts the rows that do not stay and whose configuration has no later row of another session. */
 static void count_without_device(struct results *results)
 {
     json_t *last = json_object(); /* {config_hash: index of the last row that stays} */

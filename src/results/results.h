@@ -86,7 +86,7 @@ struct results {
     size_t row_count;
     size_t unplanned;      /* number of rows left out by results_sort, behind the row_count rows */
     size_t without_device; /* number of rows that results_finish left out, less those whose
-                            * configuration a later session has measured */
+                            * configuration has a later row of another session */
     char missing_key[sizeof((struct device *)0)->key]; /* device key of one row that results_finish
                                                           left out */
 };

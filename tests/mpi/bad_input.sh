@@ -69,7 +69,7 @@ sed -i 's/^iterations = .*/iterations = 7/' sweep.ini
 expect 2 "$roofsweep" --resume sweep.ini
 says "iterations=7"
 
-# Lists make the manifest too long for a line of the journal.
+# A manifest of more than 32 MiB with its lists is refused.
 { echo batch; echo 1; head -c 34000000 /dev/zero | tr '\0' '#'; } >long.csv
 printf '[conv2d]\nlist = long.csv\n' >long.ini
 expect 2 "$roofsweep" --dry-run long.ini

@@ -37,7 +37,7 @@ worker 'exec "$REAL"'
 expect 0 "$ROOFSWEEP_BIN/roofsweep" --resume --output roof.nc sweep.ini
 complete roof.nc 4
 
-# A later round that fails leaves its rows measured, but the sweep, and each file from its journal, fails.
+# A failed later round leaves its rows measured. The sweep, --resume and --gather end with 3.
 worker 'exec 3>&1; while read -r line; do
     case $line in
     *\"round\"*) printf "{\"reply\":\"error\",\"status\":\"failed\",\"text\":\"no round\"}\n" >&3 ;;

@@ -94,7 +94,7 @@ refused "other work disturbed dram read of #3 node1: a sample takes 25.0 % longe
 expect 0 script baseline "$paper" --output paper.ini
 says "device to host, alone of #0 vm is left out: other work disturbed it, samples differ by 27.3 %; measure it again"
 ! grep -q "^device to host" paper.ini || fail "a roof whose samples differ makes a target"
-# If a device was measured again, its undisturbed run counts. Runs of one device are no devices with links.
+# If a device was measured again, its undisturbed run counts. Several runs of one device need no links.
 doctored "$root/tests/data/node_4xh200.nc" again.nc 'for name in "uuid", "hostname", "model":
     data[f"device_{name}"][:] = data[f"device_{name}"][:][[0] * 4]
 data["uuid"][:] = data["device_uuid"][:][data["config_device"][:]]

@@ -200,7 +200,7 @@ def a_clash_is_named_and_newest_decides():
     post("a.nc", "b.nc", "-o", "m.nc", status=2, says=[named, " in a.nc and b.nc; ", "; ...; --newest keeps"])
     assert not os.path.exists("m.nc")
     for pair in ("a.nc", "b.nc"), ("b.nc", "a.nc"):
-        said = ["12 rows are in several", "the last one that was not skipped"]
+        said = ["12 rows are in several", "the last one is kept, a skipped one only if all are"]
         post(*pair, "-o", "m.nc", "--newest", "--overwrite", says=said)
         same("a.nc", "m.nc")
 

@@ -4,7 +4,7 @@
 # shellcheck disable=SC2154 # work and root are of lib.sh
 export MPLCONFIGDIR="$work" PYTHONPATH="$root/postproc"
 mkfifo requests answers
-# If serve.py cannot start, nobody else opens the FIFOs.
+# `7<>answers` ends the wait for a writer if serve.py cannot start.
 { "$ROOFSWEEP_PYTHON" "$root/tests/postproc/serve.py" requests answers || : 7<>answers; } &
 exec 9<>requests 8<answers
 # served KIND WORDS...: sends a request to serve.py, and ends with the status of the answer.

@@ -335,7 +335,7 @@ sinfo -h -R -o "%N %E" | grep -q "^n2 roofsweep: " || { sinfo -R; fail "n2 is no
 scontrol update NodeName=n2 State=RESUME
 
 promise "the HealthCheckProgram of docs/operating.md drains nodes that miss their targets, with the verdict as reason"
-# The target is one of a time, because other work on this machine would make a missed target of a roof inconclusive.
+# The target is a time: other work on this machine could make a missed target of a roof inconclusive.
 python '
 import netCDF4
 model = netCDF4.Dataset("gate/n1.nc")["device_model"][0]

@@ -109,8 +109,8 @@ FOLDER_TEST(test_replaces)
 }
 
 /* Rows of an undescribed device are left out and measured again, because the device has neither
- * identity nor roofs. They count until a later session has measured them. A row that failed on
- * several devices names no device. */
+ * identity nor roofs. `without_device` counts them until a later session has measured them. A row
+ * that failed on several devices names no device. */
 FOLDER_TEST(test_without_device)
 {
     const char *path = path_of(state);
