@@ -122,8 +122,10 @@ class Sweep:
             fault = f"status {status}"
         elif status != 0 and not any(cause in output for cause in causes):
             fault = f"status {status} without the cause"
-        elif (found := re.search(r" rows=(\d+) .* left=(\d+) ", output)) and sum(map(int, found.groups())) != ROWS:
-            fault = found[0]
+        elif found := re.search(r" rows=(\d+) .* left=(\d+) ", output):
+            # Rows of two ranks that the kernel has, but perhaps not the disk, are in the file, and left.
+            total, twice = sum(map(int, found.groups())), 2 * (kind == "fdatasync")
+            fault = "" if ROWS <= total <= ROWS + twice else found[0]
         if status != 0:
             again, text = self.run(folder)
             output += f"the next run, status {again}:\n{text}"
