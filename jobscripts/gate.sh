@@ -23,7 +23,7 @@ folder=$(cd "$2" && pwd)
 case $1 in
 node)
     node=$folder/$SLURMD_NODENAME status=0
-    rm -f "$node.nc" "$node.status" # files of an earlier gate
+    rm -f "$node.nc" "$node.status" # files of an earlier try
     srun "$roofsweep" --quiet --overwrite --output "$node.nc" "${@:3}" || status=$?
     echo "$status" >"$node.status"
     exit "$status"
@@ -31,7 +31,7 @@ node)
 verdict)
     status=0 lost=() files=()
     while read -r node; do
-        file=$folder/$node.nc ended=$(cat "$folder/$node.status" 2>/dev/null || echo 0)
+        file=$folder/$node.nc ended=$(cat "$folder/$node.status" 2>/dev/null || echo unknown)
         if [ ! -e "$file" ]; then
             lost+=("$node: no result file")
         elif ! $post check --integrity "$file" >/dev/null; then
@@ -69,6 +69,7 @@ esac
 sinfo --noheader --Node --partition "$1" --states idle,alloc,mix --format %N | sort -u >"$folder/nodes"
 jobs=afterany
 while read -r node; do
+    rm -f "$folder/$node.nc" "$folder/$node.status" # files of an earlier gate, also if the job never begins
     jobs=$jobs:$(sbatch --parsable --job-name=gate --partition "$1" --nodes=1 --nodelist "$node" "${resources[@]}" \
         --output "$folder/$node.log" "$0" node "$folder" "${@:3}")
 done <"$folder/nodes"

@@ -560,6 +560,8 @@ gate_fails n2 "no result file"
 cp "$four" gate/n1.nc
 head -c 100000 "$four" >gate/n2.nc
 cp "$four" gate/n3.nc
+gate_fails n3 "the job ended with status unknown"
+echo 0 | tee gate/n1.status >gate/n2.status
 echo 4 >gate/n3.status
 gate_fails n2 "the result file is damaged"
 gate_fails n3 "the job ended with status 4"
