@@ -87,12 +87,23 @@ static enum status take_only(const char *text, struct options *options, struct e
     return add(text, "--only", options->amendment.onlys, &options->amendment.only_count, error);
 }
 
+/* --help takes the place of any other action. */
+static enum status action_set(struct options *options, enum action action, struct error *error)
+{
+    if (options->action == ACTION_HELP)
+        return STATUS_OK;
+    if (options->action != ACTION_SWEEP && options->action != action && action != ACTION_HELP)
+        return error_set(error, STATUS_USAGE,
+                         "two actions; name one of --dry-run, --gather, --list, --self-test, "
+                         "--sweeps and --version");
+    options->action = action;
+    return STATUS_OK;
+}
+
 static enum status take_gather(const char *text, struct options *options, struct error *error)
 {
-    (void)error;
-    options->action = ACTION_GATHER;
     options->journal = text;
-    return STATUS_OK;
+    return action_set(options, ACTION_GATHER, error);
 }
 
 static enum status take_program(const char *text, struct options *options, struct error *error)
@@ -179,8 +190,7 @@ static enum status take_option(const struct known_option *known, struct options 
 {
     switch (known->what) {
     case SETS_ACTION:
-        options->action = (enum action)known->number;
-        return STATUS_OK;
+        return action_set(options, (enum action)known->number, error);
     case SETS_LEVEL:
         options->level = (enum log_level)known->number;
         return STATUS_OK;
