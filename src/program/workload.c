@@ -31,7 +31,9 @@ static const struct parameter program_parameters[] = {
 
 static bool program_is_shared(const struct config *config)
 {
-    return strstr(config_value(config, "environment").text, PROGRAM_POINT "=");
+    const char *text = config_value(config, "environment").text;
+    const char *found = strstr(text, PROGRAM_POINT "=");
+    return found && (found == text || found[-1] == ' ');
 }
 
 enum status program_model_config(const struct config *program, const struct workload *model,

@@ -136,4 +136,4 @@ def counted():
 
 
 def verified(error, tolerance):
-    _report(f"verify {float(error)!r} {tolerance!r}")
+    _report(f"verify {float(error)!r} {float(tolerance)!r}")

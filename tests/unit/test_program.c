@@ -259,8 +259,10 @@ BENCH_TEST(regions_of_two_processes_are_refused)
 BENCH_TEST(unknown_lines_are_refused)
 {
     static const char *const texts[] = {
-        "region\n",   "region x\n", "region -1\n", "region nan\n", "region inf\n", "region 1e30\n",
-        "verify 1\n", "hello\n",    "\n",          "region 1x\n",  "region 0\n",   "threads 1\n"};
+        "region\n",     "region x\n",    "region -1\n",    "region nan\n",
+        "region inf\n", "region 1e30\n", "verify 1\n",     "hello\n",
+        "\n",           "region 1x\n",   "region 0\n",     "threads 1\n",
+        "region 1 s\n", "region 1 2\n",  "verify 1 2 x\n", "threads 1 2 3 4\n"};
     struct report report;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i) {
         file_write(&folder, "1", texts[i]);

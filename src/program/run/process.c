@@ -36,6 +36,7 @@ struct running {
     size_t ended_bytes; /* bytes of `ended` that have been read */
     struct tail *tail;  /* member of the caller's struct process_end */
     bool answered;      /* the process has answered "done" to the last point */
+    int matched;        /* bytes of "done" in its unfinished line; -1: another line */
 };
 
 /* A row needs at most four processes: one timed, one traced, one counted, one without graphs. */
@@ -179,11 +180,17 @@ static void report_read(struct running *running)
 
 static void channel_read(struct running *running)
 {
-    char answer[64] = "";
-    ssize_t got = read(running->channel, answer, sizeof answer - 1);
-    if (got > 0)
-        running->answered = strcmp(answer, "done\n") == 0;
-    else if (got == 0 || errno != EAGAIN)
+    static const char done[] = "done";
+    char bytes[64];
+    ssize_t got = read(running->channel, bytes, sizeof bytes);
+    for (ssize_t i = 0; i < got; ++i) { /* a line may come in parts */
+        int *matched = &running->matched;
+        running->answered |= bytes[i] == '\n' && *matched == (int)strlen(done);
+        *matched = bytes[i] == '\n'                                          ? 0
+                   : bytes[i] && *matched >= 0 && bytes[i] == done[*matched] ? *matched + 1
+                                                                             : -1;
+    }
+    if (got == 0 || (got < 0 && errno != EAGAIN))
         close_once(&running->channel);
 }
 
@@ -351,6 +358,7 @@ static bool point_send(struct member *member, const char *line)
     step(running, 0);
     member->end = (struct process_end){.life = -1};
     running->answered = false;
+    running->matched = 0;
     return !is_over(running) && running->channel >= 0 &&
            send(running->channel, line, (size_t)length, MSG_NOSIGNAL) == length;
 }

@@ -64,12 +64,17 @@ static enum status report_line(char *line, struct report *report, struct error *
                          line);
     }
     TRY(number_read(&text, &first, error));
+    if (!region)
+        TRY(number_read(&text, &second, error));
+    if (threads && *text == ' ')
+        TRY(number_read(&text, &waiting, error));
+    if (*text && *text != '\n') {
+        line[strcspn(line, "\n")] = '\0';
+        return error_set(error, STATUS_FAILED, "'%.60s' has text after its numbers", line);
+    }
     if (region)
         return region_take(first, report, error);
-    TRY(number_read(&text, &second, error));
     if (threads) {
-        if (*text == ' ')
-            TRY(number_read(&text, &waiting, error));
         report->occupied.running += first;
         report->occupied.switches += (int64_t)second;
         report->occupied.waiting += waiting;
