@@ -56,8 +56,9 @@ static enum status term_parse(const struct workload *workload, const char *text,
         return error_set(
             error, STATUS_USAGE,
             "'%s' is no comparison; write PARAMETER, one of = != < <= > >=, and a value", text);
+    while (name_length > 0 && strchr(" \t", text[name_length - 1]))
+        --name_length;
     snprintf(name, sizeof name, "%.*s", (int)name_length, text);
-    name[strcspn(name, " \t")] = '\0';
     int parameter = name_find(workload, name, error);
     if (parameter < 0)
         return STATUS_USAGE;
