@@ -88,7 +88,20 @@ static enum status setting_parse(const char *text, struct setting *setting, stru
     return setting_check(text, setting, error);
 }
 
-/* Whether the setting belongs to the section that the writer is in. */
+/* Whether the rest of the section at `text` has a line with `key`. */
+static bool has_line(const char *text, const char *key)
+{
+    const size_t length = strlen(key);
+    for (; *text && *text != '['; text += strcspn(text, "\n"), text += *text == '\n') {
+        text += strspn(text, " \t");
+        if (strncmp(text, key, length) == 0 && text[length + strspn(text + length, " \t")] == '=')
+            return true;
+    }
+    return false;
+}
+
+/* Whether the setting belongs to the section that the writer is in. Without a label a setting
+ * changes a program's axes alone, and only those that the program has. */
 static bool is_meant(const struct setting *setting, const struct writer *writer)
 {
     const struct workload *workload = workload_find(writer->name);
@@ -96,6 +109,8 @@ static bool is_meant(const struct setting *setting, const struct writer *writer)
     bool has = workload && workload_parameter(workload, setting->key) >= 0;
     if (*setting->section)
         return strcmp(setting->section, writer->label) == 0 && (has || !setting->parameter);
+    if (workload && workload->axes)
+        return !group && has_line(writer->next, setting->key);
     return workload ? has : group && strcmp(group, writer->name) == 0;
 }
 

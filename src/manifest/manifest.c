@@ -280,7 +280,7 @@ enum status manifest_of_program(const char *command, struct manifest **manifest,
 {
     if (command[strspn(command, " \t")] == '\0')
         return error_set(error, STATUS_USAGE, "--program: the command is empty");
-    if (strchr(command, '\n') || strstr(command, " ;"))
+    if (strchr(command, '\n') || strstr(command, " ;") || strstr(command, "\t;"))
         return error_set(error, STATUS_USAGE,
                          "--program: a line break, or a ';' after a blank; write a manifest with "
                          "[program LABEL], or a script");

@@ -716,6 +716,31 @@ TEST(an_ungraphed_value_may_be_longer_than_its_axis)
     plan_destroy(plan_of(parse("[program p]\ncommand = echo {mode}\nmode = max\n"
                                "ungraphed.mode = default\n")));
 }
+
+/* Axes keep leading zeros, and formulas have all digits of whole numbers up to 2^53. */
+TEST(programs_keep_all_digits)
+{
+    struct plan *plan = plan_of(parse("[program p]\ncommand = run {case} {n}\ncase = 007\n"
+                                      "n = 1125899906842625\nflops = n\n"));
+    assert_string_equal(config_value(&plan->items[0].config, "command").text,
+                        "run 007 1125899906842625");
+    assert_true(plan->items[0].cost.flops == 1125899906842625.0);
+    plan_destroy(plan);
+}
+
+/* Without a label a setting goes to a program if its section has the axis. */
+TEST(a_setting_goes_to_axes_of_programs)
+{
+    struct manifest *manifest = parse("[measure]\nwarmup = 1\n[conv2d c]\n[program p]\n"
+                                      "command = run {batch}\nbatch = 8\niterations = 20\n");
+    struct amendment amendment = {.sets = {"iterations=7", "batch=2", "precision=fp16"},
+                                  .set_count = 3};
+    assert_ok(amendment_read(&amendment, &manifest, &failure));
+    assert_string_equal(manifest->text, "[measure]\niterations = 7\nwarmup = 1\n[conv2d c]\n"
+                                        "batch = 2\nprecision = fp16\n[program p]\nbatch = 2\n"
+                                        "command = run {batch}\n#batch = 8\niterations = 20\n");
+    manifest_destroy(manifest);
+}
 #endif
 
 /* A row of two sections keeps the places of both, also if one label ends with the other. */

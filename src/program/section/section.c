@@ -189,12 +189,14 @@ static enum status variable_check(struct point *p, const struct line *line, stru
 
 static enum status inherit_check(struct point *p, const struct line *line, struct error *error)
 {
-    char item[WORDS_ITEM];
-    (void)p;
+    char item[WORDS_ITEM], variable[sizeof VARIABLE + WORDS_ITEM];
     for (const char *text = line->value;; ++text) {
         TRY(words_next(&text, ",", item, error));
         if (!is_name(item))
             return error_set(error, STATUS_USAGE, "'%s' is no name of a variable", item);
+        snprintf(variable, sizeof variable, VARIABLE "%s", item);
+        if (line_find(p->lines, variable))
+            return error_set(error, STATUS_USAGE, "%s also sets %s; leave out one", variable, item);
         if (*text == '\0')
             return STATUS_OK;
     }
@@ -276,6 +278,8 @@ static enum status formula_put(struct point *p, const struct line *line, struct 
     TRY(template_formula(&template, line->value, &value, error));
     snprintf(parameter, sizeof parameter, "model_%s", line->key);
     snprintf(text, sizeof text, "%.15g", value);
+    if (strtod(text, NULL) != value)
+        snprintf(text, sizeof text, "%.17g", value);
     text_set(p->config, parameter, text);
     return STATUS_OK;
 }
@@ -362,6 +366,9 @@ static int line_compare(const void *a, const void *b)
 static struct parameter axis_parameter(const struct line *line)
 {
     bool numbers = line->value[strspn(line->value, "0123456789,:*+ \t")] == '\0';
+    for (const char *digit = line->value; *digit; ++digit) /* "007" would become "7" */
+        numbers &= *digit != '0' || !isdigit((unsigned char)digit[1]) ||
+                   (digit > line->value && isdigit((unsigned char)digit[-1]));
     return (struct parameter){
         .name = line->key,
         .kind = numbers ? PARAMETER_INTEGER : PARAMETER_TEXT,
@@ -583,17 +590,17 @@ static enum status ungraphed_put(const struct point *p, struct error *error)
     return STATUS_OK;
 }
 
-/* An axis named precision sets the parameter `precision` if the parameter allows its value. */
-static void precision_put(struct config *config)
+/* An axis named precision sets the parameter `precision`. */
+static enum status precision_put(struct config *config, struct error *error)
 {
     int parameter = workload_role(config->workload, ROLE_PRECISION);
     char text[WORKLOAD_STRING];
     struct value value;
-    struct error unused;
-    if (config_axis(config, "precision", text) &&
-        parameter_parse(&config->workload->parameters[parameter], text, &value, &unused) ==
-            STATUS_OK)
-        config_set(config, (size_t)parameter, &value);
+    if (!config_axis(config, "precision", text))
+        return STATUS_OK;
+    TRY(parameter_parse(&config->workload->parameters[parameter], text, &value, error));
+    config_set(config, (size_t)parameter, &value);
+    return STATUS_OK;
 }
 
 static enum status point_expand(struct point *p, struct error *error)
@@ -608,7 +615,7 @@ static enum status point_expand(struct point *p, struct error *error)
     TRY(environment_put(p, error));
     TRY(axes_put(p->axes, NULL, axes, sizeof axes, error));
     text_set(p->config, "axes", axes);
-    precision_put(p->config);
+    TRY(precision_put(p->config, error));
     const struct value model = config_value(p->config, "modelled_as");
     if (model.text[0])
         TRY(error_prefix(
