@@ -94,7 +94,9 @@ ROWS = {
     "addmm": lambda out, bias, x, weight, **_: linear(x, weight, True),
     "mm": lambda out, x, weight: linear(x, weight, False),
     "max_pool2d_with_indices": lambda out, x, *rest: pool(out[0], x, "max", *rest),
-    "avg_pool2d": lambda out, x, *rest: pool(out, x, "average", *rest),
+    "avg_pool2d": lambda out, x, window, stride=None, padding=0, ceil_mode=False, *_: pool(
+        out, x, "average", window, stride, padding, ceil_mode=ceil_mode
+    ),
     "mean": mean,
     "_softmax": softmax,
     "native_layer_norm": lambda out, x, shape, *_: norm(x, "layer", int(torch.Size(shape).numel())),
