@@ -69,9 +69,10 @@ def words_of(text):
 def series_of(layers):
     """Returns {name of a series: its lines}. There is a series for each combination of the parameters in which lines of
     one layer differ, such as precision. A workload without such a parameter is in all series."""
-    layers = layers.assign(
-        words=[words_of(text) | {"device": name} for text, name in layers[["configuration", "device_name"]].to_numpy()]
-    )
+    words = [words_of(text) for text in layers["configuration"]]
+    if layers.groupby("configuration")["device_name"].nunique().max() > 1:  # else devices shared the rows
+        words = [own | {"device": name} for own, name in zip(words, layers["device_name"])]
+    layers = layers.assign(words=words)
     varied = {}
     for _, own in layers.groupby(["workload", "place"]):
         for key in {key for words in own["words"] for key in words} - {"pass"}:
@@ -177,9 +178,12 @@ def by_limiter(lines, whole):
 
 
 def changes(now, before):
-    """Returns the table of --before: a line for each layer that both files have, then a line for the whole network."""
-    keys = ["series", "place", "layer", "pass"]
-    found = now.merge(before[[*keys, "configuration", "total"]], on=keys, suffixes=("", "_before"), how="left")
+    """Returns the table of --before: a line for each layer that both files have, then a line for the whole network. A
+    layer is compared with itself on its device, or, if the earlier file lacks a device, with the median over
+    devices."""
+    keys = ["configuration", "place", "layer", "pass"] + ["uuid"] * (set(now["uuid"]) <= set(before["uuid"]))
+    before = before.groupby(keys)["total"].median().rename("total_before")
+    found = now.merge(before.reset_index(), on=keys, how="left")
     pairs = [
         (line["series"], line["layer"], line["pass"], line["total_before"], line["total"])
         for line in found.to_dict("records")

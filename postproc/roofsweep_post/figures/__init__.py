@@ -21,7 +21,7 @@ KINDS = {word: OWN.get(word) or import_module(f"{__name__}.{word}") for word in 
 
 LONGEST = 100  # number of characters to which texts are cut, so that they fit on a page
 # Texts that must stay whole.
-WHOLE = {"configuration", "config_hash", "kernel_name", "uuid", "device_uuid", "label", "name"}
+WHOLE = {"configuration", "config_hash", "kernel_name", "uuid", "device_uuid", "label", "name", "listed"}
 
 
 def short(data):
