@@ -21,6 +21,15 @@ def half_width(table):
     return (high - low) / 2 / table["time_median"]
 
 
+def interval(table):
+    """Returns the ends of the 95 % confidence interval of the median, divided by the median: those of the file, or else
+    the median minus and plus the column noise. table may be a row."""
+    found = [table.get("time_median_low"), table.get("time_median_high")]
+    if any(end is None for end in found):
+        return [1 - table["noise"], 1 + table["noise"]]
+    return [end / table["time_median"] for end in found]
+
+
 def limiter_cause(table):
     """Returns `limit` if the parts of the time inside kernels are known, else the limiter. If a GPU's limiter is
     `kernel`, the words of `cause` replace it."""

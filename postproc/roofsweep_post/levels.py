@@ -46,7 +46,10 @@ def with_bandwidths(table, files):
     """Adds the columns device_bandwidth_LEVEL, the bandwidth roofs of the row's device."""
     for level in files[0].indexes["memory_level"]:
         if f"level_time_{level}" in table:  # gives the bandwidth for the row's mix of reads and writes
-            table[f"device_bandwidth_{level}"] = table[f"bytes_counted_{level}"] / table[f"level_time_{level}"]
+            # The bytes of a cold row include those that are left in L2, as the intensity does.
+            moved = table["flops"] / table[f"arithmetic_intensity_{level}"]
+            moved = moved.where(table["flops"] > 0, table[f"bytes_counted_{level}"])
+            table[f"device_bandwidth_{level}"] = moved / table[f"level_time_{level}"]
             continue
         table[f"device_bandwidth_{level}"] = [
             files[file]["device_peak_bandwidth"].sel(memory_level=level).values[int(device)] if device >= 0 else np.nan

@@ -16,6 +16,7 @@ from matplotlib.colors import to_rgb
 from roofsweep_post import figures, selection
 from roofsweep_post.figures import style
 from roofsweep_post.figures.kernel_rows import short_kernels
+from roofsweep_post.levels import with_bandwidths
 from roofsweep_post.texts import Refused
 
 
@@ -219,7 +220,7 @@ def check_network(data):
     where = [*CHOSEN, "pass=forward", "label=conv2d-filters"]
     chosen = selection.choose(post.rows(data), where)
     places = pandas.factorize(chosen["filters"])[0] + 1
-    listed = dict(zip(chosen["config_hash"], [f"net:{place} layer{place} x{place}" for place in places]))
+    listed = dict(zip(chosen["config_hash"], [f"net:{place} {'layer' * 30}{place} x{place}" for place in places]))
     texts = [listed.get(name, "") for name in data.config_hash.values]
     plane, bars = figures.draw(data.assign(listed=("config", np.array(texts, object))), "network", where, width="page")
     readable.check(plane.figure)
@@ -256,6 +257,23 @@ def check_waves(data):
     assert "only those of GPUs" in refusal(blockless, "waves", CHOSEN)
 
 
+def check_waves_of_devices(data):
+    """If several devices have a row, the kernels of one device are drawn."""
+    table = post.kernels(data)
+    (row,) = table["config_hash"][table.groupby("kernel_config")["kernel_config"].transform("size") == 2].unique()[:1]
+    axes = draw(data, "waves", [f"config_hash={row}"])
+    shares = [float(re.search(r"(\d+) %\)", text.get_text())[1]) for text in axes.get_yticklabels()]
+    assert len(shares) == 2 and abs(sum(shares) - 100) <= 1, shares
+    style.plt.close(axes.figure)
+
+
+def check_cold_bandwidths(data):
+    """Bytes of cold rows include those left in L2: a row at DRAM has the bandwidth roof of the file."""
+    table = with_bandwidths(post.rows(data), [data])
+    own = (table["roof_memory_level"] == "dram") & (table["cache"] == "cold") & table["bandwidth_roof"].notna()
+    assert own.sum() > 50 and np.allclose(table["device_bandwidth_dram"][own], table["bandwidth_roof"][own], rtol=1e-2)
+
+
 def check_intervals(data):
     """Each symbol has the interval of its row's median time. The caption has the number of wide intervals."""
     where = ["requested_implementation=auto", "pass=forward", "cache=cold"]
@@ -264,12 +282,12 @@ def check_intervals(data):
     (row,) = (
         post.rows(data)
         .query("requested_implementation == 'auto' and `pass` == 'forward' and cache == 'cold' and label == 'parts'")[
-            ["performance", "noise"]
+            ["performance", "time_median", "time_median_low", "time_median_high"]
         ]
         .to_numpy()[:1]
     )
     drawn = np.concatenate(lines.get_segments())[:, 1]
-    assert np.allclose(np.sort(drawn), np.sort(row[0] / (1 + np.array([-1, 1]) * row[1]))), (drawn, row)
+    assert np.allclose(np.sort(drawn), np.sort(row[0] * row[1] / row[2:])), (drawn, row)
     assert "1 of 1 rows are known to no better than 5 %" in plain_caption(axes)
     style.plt.close(axes.figure)
 
@@ -506,6 +524,8 @@ def main():
     check_parts(paper)
     check_network(paper)
     check_waves(paper)
+    check_waves_of_devices(four)
+    check_cold_bandwidths(paper)
     check_short_names(paper)
     check_wave_rows(paper)
     check_words(paper, post.load(sys.argv[1].replace("paper_h100", "frameworks_h200")))

@@ -131,6 +131,7 @@ file reader.py || fail "modules that read NetCDF"
 echo "no netcdf" >text.nc
 head -c 20000 quickstart.nc >torn.nc
 python 'import xarray; xarray.Dataset({"a": ("x", [1, 2])}).to_netcdf("other.nc")'
+cp "$root/tests/data/conv2d_batch_h200.nc" batch.nc
 cat >refused.py <<'PY'
 import contextlib, io, shlex, sys
 from roofsweep_post import cli
@@ -151,7 +152,8 @@ did you mean precision | plot four quickstart.nc --where precison=fp32
 'pass>=3': pass is no number; = and != | plot four quickstart.nc --where pass>=3
 no row has batch=e; there are: | plot four quickstart.nc --where batch=e
 no row has time_median<1ns; there are: | plot four quickstart.nc --where 'time_median<1ns'
-no configuration was measured on two devices | plot strip golden.nc"""
+no configuration was measured on two devices | plot strip golden.nc
+several rows of 'fp16' have batch=16.0, for example with pass=| plot bars batch.nc --series precision"""
 lines = [[part.strip() for part in line.split("|")] for line in wrong.splitlines()]
 for command in ("plot four", "compare", "roofs", "export", "rows", "report", "check --targets /dev/null"):
     for text, file in [("none.nc: No such file", "none.nc"), ("text.nc: no NetCDF file", "text.nc"),

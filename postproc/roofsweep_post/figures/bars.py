@@ -5,6 +5,9 @@ import itertools
 import numpy as np
 from matplotlib.patches import Patch
 
+from ..columns import interval
+from ..naming import parameters_of
+from ..texts import Refused, listed
 from . import frame, marks, style
 from .scene import check_looks
 
@@ -23,13 +26,16 @@ def groups(scene):
     for number, series in enumerate(scene.series):
         for _, row in series.rows.iterrows():
             key = row[scene.by] if scene.by else row["name"]
-            found.setdefault(key, {})[number] = row
+            group = found.setdefault(key, {})
+            if number in group:
+                one, other = (parameters_of(text["configuration"]) for text in (group[number], row))
+                raise Refused(
+                    f"several rows of '{series.name}' have {scene.by or 'name'}={key}, for example with "
+                    f"{listed([word for word in other if word not in one])}: name what differs with --series, or "
+                    "choose with --where"
+                )
+            group[number] = row
     return sorted(found.items()) if scene.by else list(found.items())
-
-
-def time_end(row, sign):
-    """Returns an end of the 95 % interval of the median."""
-    return row["time_median"] * (1 + sign * min(row["noise"], 1))
 
 
 def draw_bar(axes, series, hatch, row, x, width):
@@ -41,7 +47,8 @@ def draw_bar(axes, series, hatch, row, x, width):
     if whole:
         axes.bar(x, row["gap_time"], bottom=row["busy"], color="white", gid=f"{series.name}|gap", **how)
     if np.isfinite(row["noise"]):
-        axes.vlines(x, *(time_end(row, sign) for sign in (-1, 1)), color=style.BLACK, linewidth=0.8)
+        ends = [max(end, 0) * row["time_median"] for end in interval(row)]
+        axes.vlines(x, *ends, color=style.BLACK, linewidth=0.8)
     ends, caller = [x - 0.5 * width, x + 0.5 * width], [row["caller_time"]] * 2
     axes.plot(ends, caller, color=style.BLACK, linewidth=1.1, gid=f"{series.name}|host")
 

@@ -9,6 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.transforms import Affine2D
 
+from ..columns import interval
 from . import style
 from .labels import Labels
 
@@ -33,13 +34,12 @@ def points(axes, series, x, y, fill="closed", dash=None, size=style.SIZE, zorder
 
 def intervals(axes, series, x, y):
     """Draws the 95 % interval of each row along the axes whose column depends on the median time."""
-    noise = series.rows["noise"].to_numpy(float)
+    factors = [end.clip(lower=0).to_numpy(float) for end in interval(series.rows)]
     ends = [
-        np.column_stack([series.rows[name] * (1 + sign * noise) ** OF_TIME.get(name, 0) for name in (x, y)])
-        for sign in (-1, 1)
+        np.column_stack([series.rows[name] * factor ** OF_TIME.get(name, 0) for name in (x, y)]) for factor in factors
     ]
     found = np.stack(ends, axis=1)
-    found = found[np.isfinite(found).all(axis=(1, 2)) & (noise < 1) & (found[:, 0] != found[:, 1]).any(axis=1)]
+    found = found[np.isfinite(found).all(axis=(1, 2)) & (factors[0] > 0) & (found[:, 0] != found[:, 1]).any(axis=1)]
     how = {"colors": series.colour, "linewidths": 0.8, "zorder": 2.5, "gid": f"{series.name}|interval"}
     axes.add_collection(LineCollection(found, **how), autolim=False)
 
