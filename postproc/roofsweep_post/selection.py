@@ -85,7 +85,7 @@ def matches(table, term):
         if number(text) is None:
             raise Refused(f"'{term}': '{text}' is no number")
         try:
-            return NUMBERS[operator](values.to_numpy(float), number(text))
+            return NUMBERS[operator](values.astype(float).to_numpy(), number(text))
         except (TypeError, ValueError) as error:
             raise Refused(f"'{term}': {name} is no number; = and != choose words") from error
     found = equal(values, text.split(","))

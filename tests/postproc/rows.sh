@@ -111,6 +111,8 @@ refused_option "unexpected word lstm; --where label=LABEL chooses rows of a labe
 refused_option "put FILE before any --where: it takes" export --where precision=fp32 "$h200"
 
 for term in batch=32 "batch=32.0,16" "batch>=32" "batch!=32"; do expect 0 script export "$h200" --columns batch --where "$term"; done
+# Some rows have no number of launches.
+expect 0 script export "$root/tests/data/algorithms_h200.nc" --columns name --where "launches>2"
 refused "no variable 'label'; " export golden.nc --table roofs --where label=lstm
 # Times are compared as UTC.
 expect 0 script export golden.nc --columns start_time --where "start_time>2025-01-01T00:00:10" "start_time<=2025-01-01T00:00:11Z"
@@ -328,6 +330,10 @@ doctored net.nc earlier.nc 'data["time_median"][3] *= 2'
 expect 1 script network net.nc net --before earlier.nc
 row "^ *rnn " "8.000 ms" "4.000 ms" "-50.0 %"
 row "all 7 layers of both" "8.075 ms" "4.075 ms"
+doctored earlier.nc earlier.nc 'for name in "uuid", "device_uuid":
+    data[name][:] = numpy.array([f"other {text}" if text else "" for text in data[name][:]], object)'
+expect 1 script network net.nc net --before earlier.nc
+row "all 7 layers of both" "8.075 ms" "4.075 ms"
 refused "lists of several labels: name one; there are: net, other" network net.nc
 refused "no row comes from a list" network golden.nc
 python '
@@ -347,6 +353,8 @@ lines = lines.assign(workload="conv2d", count=2, time_median=1.0, status="measur
 found = totals(lines, "x").groupby(["series", "direction"])[["total", "at_roof"]].sum()
 # layer 2 has `pass = backward`; layer 3 has one configuration, which counts as forward in both series
 assert list(found["total"]) == list(found["at_roof"]) == [2 * (1 + 2), 2 * 3] * 2, found
+split = lines.assign(device_name=numpy.where(lines["place"] == 1, "#0", "#1"))  # devices share the rows
+assert (totals(split, "x").groupby(["series", "direction"])[["total", "at_roof"]].sum() == found).all(axis=None)
 ' || fail "series and directions of a network"
 
 # `spread` finds planted components. A file without rounds is an error.
