@@ -101,16 +101,19 @@ static bool has_line(const char *text, const char *key)
 }
 
 /* Whether the setting belongs to the section that the writer is in. Without a label a setting
- * changes a program's axes alone, and only those that the program has. */
+ * changes axes of the programs that have them. */
 static bool is_meant(const struct setting *setting, const struct writer *writer)
 {
     const struct workload *workload = workload_find(writer->name);
     const char *group = settings_group_of(setting->key);
-    bool has = workload && workload_parameter(workload, setting->key) >= 0;
+    const int parameter = workload ? workload_parameter(workload, setting->key) : -1;
+    const bool has = parameter >= 0;
     if (*setting->section)
         return strcmp(setting->section, writer->label) == 0 && (has || !setting->parameter);
-    if (workload && workload->axes)
-        return !group && has_line(writer->next, setting->key);
+    if (workload && workload->axes) {
+        const bool axis = !has || parameter == workload_role(workload, ROLE_PRECISION);
+        return !group && (!axis || has_line(writer->next, setting->key));
+    }
     return workload ? has : group && strcmp(group, writer->name) == 0;
 }
 

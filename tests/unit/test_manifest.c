@@ -733,12 +733,13 @@ TEST(a_setting_goes_to_axes_of_programs)
 {
     struct manifest *manifest = parse("[measure]\nwarmup = 1\n[conv2d c]\n[program p]\n"
                                       "command = run {batch}\nbatch = 8\niterations = 20\n");
-    struct amendment amendment = {.sets = {"iterations=7", "batch=2", "precision=fp16"},
-                                  .set_count = 3};
+    struct amendment amendment = {
+        .sets = {"iterations=7", "batch=2", "precision=fp16", "region=all"}, .set_count = 4};
     assert_ok(amendment_read(&amendment, &manifest, &failure));
-    assert_string_equal(manifest->text, "[measure]\niterations = 7\nwarmup = 1\n[conv2d c]\n"
-                                        "batch = 2\nprecision = fp16\n[program p]\nbatch = 2\n"
-                                        "command = run {batch}\n#batch = 8\niterations = 20\n");
+    assert_string_equal(manifest->text,
+                        "[measure]\niterations = 7\nwarmup = 1\n[conv2d c]\n"
+                        "batch = 2\nprecision = fp16\n[program p]\nbatch = 2\nregion = all\n"
+                        "command = run {batch}\n#batch = 8\niterations = 20\n");
     manifest_destroy(manifest);
 }
 #endif
