@@ -23,7 +23,7 @@ folder=$(cd "$2" && pwd)
 case $1 in
 node)
     node=$folder/$SLURMD_NODENAME status=0
-    rm -f "$node.nc" "$node.status" # files of an earlier try
+    rm -f "$node.nc" "$node.status" # files of this job before it was requeued
     srun "$roofsweep" --quiet --overwrite --output "$node.nc" "${@:3}" || status=$?
     echo "$status" >"$node.status"
     exit "$status"
@@ -67,9 +67,13 @@ verdict)
 esac
 
 sinfo --noheader --Node --partition "$1" --states idle,alloc,mix --format %N | sort -u >"$folder/nodes"
+# A job that never begins leaves no file of an earlier gate.
+while read -r node; do
+    rm -f "$folder/$node.nc" "$folder/$node.status"
+done <"$folder/nodes"
+rm -f "$folder/verdicts" "$folder/drain"
 jobs=afterany
 while read -r node; do
-    rm -f "$folder/$node.nc" "$folder/$node.status" # files of an earlier gate, also if the job never begins
     jobs=$jobs:$(sbatch --parsable --job-name=gate --partition "$1" --nodes=1 --nodelist "$node" "${resources[@]}" \
         --output "$folder/$node.log" "$0" node "$folder" "${@:3}")
 done <"$folder/nodes"

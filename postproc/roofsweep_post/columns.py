@@ -22,8 +22,8 @@ def half_width(table):
 
 
 def interval(table):
-    """Returns the ends of the 95 % confidence interval of the median, divided by the median: those of the file, or else
-    the median minus and plus the column noise. table may be a row."""
+    """Returns both ends of the median's 95 % confidence interval, divided by the median. Without ends in the file they
+    are 1 - noise and 1 + noise. table may be a row."""
     found = [table.get("time_median_low"), table.get("time_median_high")]
     if any(end is None for end in found):
         return [1 - table["noise"], 1 + table["noise"]]

@@ -46,7 +46,7 @@ def with_bandwidths(table, files):
     """Adds the columns device_bandwidth_LEVEL, the bandwidth roofs of the row's device."""
     for level in files[0].indexes["memory_level"]:
         if f"level_time_{level}" in table:  # gives the bandwidth for the row's mix of reads and writes
-            # The bytes of a cold row include those that are left in L2, as the intensity does.
+            # The intensity counts bytes left in L2, so the bytes follow from it.
             moved = table["flops"] / table[f"arithmetic_intensity_{level}"]
             moved = moved.where(table["flops"] > 0, table[f"bytes_counted_{level}"])
             table[f"device_bandwidth_{level}"] = moved / table[f"level_time_{level}"]

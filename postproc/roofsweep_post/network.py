@@ -70,7 +70,7 @@ def series_of(layers):
     """Returns {name of a series: its lines}. There is a series for each combination of the parameters in which lines of
     one layer differ, such as precision. A workload without such a parameter is in all series."""
     words = [words_of(text) for text in layers["configuration"]]
-    if layers.groupby("configuration")["device_name"].nunique().max() > 1:  # else devices shared the rows
+    if layers.groupby("configuration")["device_name"].nunique().max() > 1:  # else each row is on one device
         words = [own | {"device": name} for own, name in zip(words, layers["device_name"])]
     layers = layers.assign(words=words)
     varied = {}
@@ -178,10 +178,10 @@ def by_limiter(lines, whole):
 
 
 def changes(now, before):
-    """Returns the table of --before: a line for each layer that both files have, then a line for the whole network. A
-    layer is compared with itself on its device, or, if the earlier file lacks a device, with the median over
-    devices."""
-    keys = ["configuration", "place", "layer", "pass"] + ["uuid"] * (set(now["uuid"]) <= set(before["uuid"]))
+    """Returns the table of --before: a line for each layer that both files have, then a line for the whole network. If
+    both files have the same series, these are compared, otherwise equal configurations."""
+    same = set(now["series"]) == set(before["series"])
+    keys = ["series" if same else "configuration", "place", "layer", "pass"]
     before = before.groupby(keys)["total"].median().rename("total_before")
     found = now.merge(before.reset_index(), on=keys, how="left")
     pairs = [
@@ -189,6 +189,8 @@ def changes(now, before):
         for line in found.to_dict("records")
     ]
     both = found[found["total"].notna() & found["total_before"].notna()]
+    if both.empty:
+        say("no layer can be compared: the files have no configuration in common")
     for name, own in both.groupby("series", sort=False):
         pairs.append(
             (name, f"all {own['count'].sum()} layers of both", "", own["total_before"].sum(), own["total"].sum())

@@ -85,7 +85,7 @@ def shown(journal, now):
     rounds, later = journal.session.get("rounds", 1), list(journal.rounds.values())
     again = sum(word == "measured" for word in status) if total == len(rows) else total
     left = max(total - len(rows) + (rounds - 1) * again - len(later), 0) if total else None
-    own = [row for row in rows + later if row.get("start_time", 0) >= start]  # not those of earlier sessions
+    own = [row for row in rows + later if row.get("start_time", 0) >= start]  # rows of this session
     seconds = time_left(own, left) if left else None
     now_in = max((entry["round"] for entry in later), default=1)
     of_round = sum(entry["round"] == now_in for entry in later) if now_in > 1 else len(rows)

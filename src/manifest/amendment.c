@@ -101,7 +101,7 @@ static bool has_line(const char *text, const char *key)
 }
 
 /* Whether the setting belongs to the section that the writer is in. Without a label a setting
- * changes axes of the programs that have them. */
+ * adds no axis to a program. */
 static bool is_meant(const struct setting *setting, const struct writer *writer)
 {
     const struct workload *workload = workload_find(writer->name);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/command_line.h"
+
 const char *const program_regions[] = {"profiler", "all", NULL};
 
 static const char *const program_precisions[] = {"fp64", "fp32",  "tf32", "fp16",
@@ -31,9 +33,15 @@ static const struct parameter program_parameters[] = {
 
 static bool program_is_shared(const struct config *config)
 {
-    const char *text = config_value(config, "environment").text;
-    const char *found = strstr(text, PROGRAM_POINT "=");
-    return found && (found == text || found[-1] == ' ');
+    struct command_line words;
+    struct error unread;
+    bool found = false;
+    if (command_line_split(config_value(config, "environment").text, &words, &unread))
+        return false;
+    for (size_t i = 0; i < words.count; ++i)
+        found |= strncmp(words.words[i], PROGRAM_POINT "=", sizeof PROGRAM_POINT) == 0;
+    command_line_clear(&words);
+    return found;
 }
 
 enum status program_model_config(const struct config *program, const struct workload *model,

@@ -123,7 +123,7 @@ class Sweep:
         elif status != 0 and not any(cause in output for cause in causes):
             fault = f"status {status} without the cause"
         elif found := re.search(r" rows=(\d+) .* left=(\d+) ", output):
-            # Rows of two ranks that the kernel has, but perhaps not the disk, are in the file, and left.
+            # After a failed fdatasync up to two rows are in the file and count as left.
             total, twice = sum(map(int, found.groups())), 2 * (kind == "fdatasync")
             fault = "" if ROWS <= total <= ROWS + twice else found[0]
         if status != 0:

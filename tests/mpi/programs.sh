@@ -90,7 +90,7 @@ import time
 import roofsweep_region
 
 whole = os.write
-os.write = lambda file, text: [whole(file, text[i:i + 1]) for i in range(len(text))]  # answers in parts
+os.write = lambda file, text: [whole(file, text[i:i + 1]) for i in range(len(text))]  # writes each byte alone
 parser = argparse.ArgumentParser()
 parser.add_argument("--seconds", type=float)
 parser.add_argument("--what", choices=["right", "wrong", "dies", "hangs", "leaves"])

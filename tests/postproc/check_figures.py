@@ -268,7 +268,7 @@ def check_waves_of_devices(data):
 
 
 def check_cold_bandwidths(data):
-    """Bytes of cold rows include those left in L2: a row at DRAM has the bandwidth roof of the file."""
+    """device_bandwidth_dram of a cold row equals its bandwidth_roof."""
     table = with_bandwidths(post.rows(data), [data])
     own = (table["roof_memory_level"] == "dram") & (table["cache"] == "cold") & table["bandwidth_roof"].notna()
     assert own.sum() > 50 and np.allclose(table["device_bandwidth_dram"][own], table["bandwidth_roof"][own], rtol=1e-2)

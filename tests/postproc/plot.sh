@@ -153,7 +153,7 @@ did you mean precision | plot four quickstart.nc --where precison=fp32
 no row has batch=e; there are: | plot four quickstart.nc --where batch=e
 no row has time_median<1ns; there are: | plot four quickstart.nc --where 'time_median<1ns'
 no configuration was measured on two devices | plot strip golden.nc
-several rows of 'fp16' have batch=16.0, for example with pass=| plot bars batch.nc --series precision"""
+'fp16' has two rows with batch=16, the second with pass=| plot bars batch.nc --series precision"""
 lines = [[part.strip() for part in line.split("|")] for line in wrong.splitlines()]
 for command in ("plot four", "compare", "roofs", "export", "rows", "report", "check --targets /dev/null"):
     for text, file in [("none.nc: No such file", "none.nc"), ("text.nc: no NetCDF file", "text.nc"),

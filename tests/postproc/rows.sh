@@ -353,7 +353,7 @@ lines = lines.assign(workload="conv2d", count=2, time_median=1.0, status="measur
 found = totals(lines, "x").groupby(["series", "direction"])[["total", "at_roof"]].sum()
 # layer 2 has `pass = backward`; layer 3 has one configuration, which counts as forward in both series
 assert list(found["total"]) == list(found["at_roof"]) == [2 * (1 + 2), 2 * 3] * 2, found
-split = lines.assign(device_name=numpy.where(lines["place"] == 1, "#0", "#1"))  # devices share the rows
+split = lines.assign(device_name=numpy.where(lines["place"] == 1, "#0", "#1"))  # each device has other rows
 assert (totals(split, "x").groupby(["series", "direction"])[["total", "at_roof"]].sum() == found).all(axis=None)
 ' || fail "series and directions of a network"
 

@@ -717,7 +717,7 @@ TEST(an_ungraphed_value_may_be_longer_than_its_axis)
                                "ungraphed.mode = default\n")));
 }
 
-/* Axes keep leading zeros, and formulas have all digits of whole numbers up to 2^53. */
+/* Axes keep leading zeros. Formulas are exact up to 2^53. */
 TEST(programs_keep_all_digits)
 {
     struct plan *plan = plan_of(parse("[program p]\ncommand = run {case} {n}\ncase = 007\n"
@@ -728,7 +728,7 @@ TEST(programs_keep_all_digits)
     plan_destroy(plan);
 }
 
-/* Without a label a setting goes to a program if its section has the axis. */
+/* Without a label an axis is set in programs that have it. */
 TEST(a_setting_goes_to_axes_of_programs)
 {
     struct manifest *manifest = parse("[measure]\nwarmup = 1\n[conv2d c]\n[program p]\n"

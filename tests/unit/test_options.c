@@ -88,7 +88,7 @@ TEST(wrong_lines_are_explained)
         {"--program python3 train.py",
          "unexpected 'train.py'; the command of --program stands in quotes"},
         {"--self-test a.ini", "--self-test takes no manifest"},
-        {"--dry-run --gather a.journal", "two actions; name one of --dry-run, --gather"},
+        {"--dry-run --gather a.journal", "these actions exclude each other; name one of"},
         {"--gather a.journal --resume", "--resume goes with a sweep, not with --gather"},
         {"--device abacus a.ini", "allowed: auto, cuda, cpu"},
         {"--resume --overwrite a.ini", "exclude each other"},

@@ -29,10 +29,10 @@ def groups(scene):
             group = found.setdefault(key, {})
             if number in group:
                 one, other = (parameters_of(text["configuration"]) for text in (group[number], row))
+                differ = [word for word in other if word not in one] or ["another file or device"]
                 raise Refused(
-                    f"several rows of '{series.name}' have {scene.by or 'name'}={key}, for example with "
-                    f"{listed([word for word in other if word not in one])}: name what differs with --series, or "
-                    "choose with --where"
+                    f"'{series.name}' has two rows with {scene.by or 'name'}={marks.value_text(key)}, the second with "
+                    f"{listed(differ)}: tell them apart by --series, or choose with --where"
                 )
             group[number] = row
     return sorted(found.items()) if scene.by else list(found.items())

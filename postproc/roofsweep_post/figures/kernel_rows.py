@@ -17,12 +17,12 @@ ROW_LENGTH = 11  # largest number of characters of a row's name, for each inch o
 
 def kernel_rows(scene):
     """Returns the kernels of the scene's rows, the longest first. Column share: time of the kernel / time of all
-    kernels of the row. If several devices have the row, they are those of the first one."""
+    kernels of the row. The first device of each model gives the kernels."""
     rows = scene.rows[["file", "config"]].drop_duplicates().rename(columns={"config": "kernel_config"})
     table = kernels(scene.files).merge(rows, on=["file", "kernel_config"])
     if table.empty:
         raise Refused("the rows that were chosen have no kernels")
-    whole = table.groupby(["config_hash", "file"])["kernel_time"].transform("sum")
+    whole = table.groupby(["file", "kernel_config"])["kernel_time"].transform("sum")
     return table.assign(share=table["kernel_time"] / whole).sort_values("kernel_time", ascending=False)
 
 

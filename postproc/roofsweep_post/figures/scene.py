@@ -119,7 +119,7 @@ def one_per_configuration(table, keys):
     devices."""
     same = [*dict.fromkeys(["config_hash", "model", "file", *keys])]
     how = {name: "median" if kind.kind in "iuf" else "first" for name, kind in table.dtypes.items() if name not in same}
-    how["config"] = "first"  # an index
+    how["config"] = "first"  # a median of indices has no meaning
     groups = table.groupby(same, as_index=False, sort=False, dropna=False)
     return groups.agg(how)[[*same, *how]].assign(devices=groups.size()["size"])
 

@@ -36,7 +36,7 @@ struct running {
     size_t ended_bytes; /* bytes of `ended` that have been read */
     struct tail *tail;  /* member of the caller's struct process_end */
     bool answered;      /* the process has answered "done" to the last point */
-    int matched;        /* bytes of "done" in its unfinished line; -1: another line */
+    int matched;        /* bytes of "done" that its unfinished line has; -1: the line differs */
 };
 
 /* A row needs at most four processes: one timed, one traced, one counted, one without graphs. */

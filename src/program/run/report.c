@@ -68,9 +68,10 @@ static enum status report_line(char *line, struct report *report, struct error *
         TRY(number_read(&text, &second, error));
     if (threads && *text == ' ')
         TRY(number_read(&text, &waiting, error));
+    text += strspn(text, " ");
     if (*text && *text != '\n') {
         line[strcspn(line, "\n")] = '\0';
-        return error_set(error, STATUS_FAILED, "'%.60s' has text after its numbers", line);
+        return error_set(error, STATUS_FAILED, "'%.60s' goes on after its last number", line);
     }
     if (region)
         return region_take(first, report, error);

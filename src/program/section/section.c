@@ -7,6 +7,7 @@
  * program_workload. Errors name the line; errors of a single point name the section's first line.
  */
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -196,7 +197,8 @@ static enum status inherit_check(struct point *p, const struct line *line, struc
             return error_set(error, STATUS_USAGE, "'%s' is no name of a variable", item);
         snprintf(variable, sizeof variable, VARIABLE "%s", item);
         if (line_find(p->lines, variable))
-            return error_set(error, STATUS_USAGE, "%s also sets %s; leave out one", variable, item);
+            return error_set(error, STATUS_USAGE, "%s sets %s already; leave out one", variable,
+                             item);
         if (*text == '\0')
             return STATUS_OK;
     }
@@ -277,9 +279,8 @@ static enum status formula_put(struct point *p, const struct line *line, struct 
     double value;
     TRY(template_formula(&template, line->value, &value, error));
     snprintf(parameter, sizeof parameter, "model_%s", line->key);
-    snprintf(text, sizeof text, "%.15g", value);
-    if (strtod(text, NULL) != value)
-        snprintf(text, sizeof text, "%.17g", value);
+    const bool whole = value == floor(value) && value < 0x1p53;
+    snprintf(text, sizeof text, whole ? "%.0f" : "%.15g", value);
     text_set(p->config, parameter, text);
     return STATUS_OK;
 }
@@ -362,12 +363,14 @@ static int line_compare(const void *a, const void *b)
     return strcmp((*x)->key, (*y)->key);
 }
 
-/* The axis has numbers if its line is a list or range of whole numbers, and words otherwise. */
+/* The axis has numbers if its line is a list or range of whole numbers without leading zeros, and
+ * words otherwise. */
 static struct parameter axis_parameter(const struct line *line)
 {
     bool numbers = line->value[strspn(line->value, "0123456789,:*+ \t")] == '\0';
+    const bool ranges = strchr(line->value, ':');
     for (const char *digit = line->value; *digit; ++digit) /* "007" would become "7" */
-        numbers &= *digit != '0' || !isdigit((unsigned char)digit[1]) ||
+        numbers &= ranges || *digit != '0' || !isdigit((unsigned char)digit[1]) ||
                    (digit > line->value && isdigit((unsigned char)digit[-1]));
     return (struct parameter){
         .name = line->key,
@@ -590,7 +593,8 @@ static enum status ungraphed_put(const struct point *p, struct error *error)
     return STATUS_OK;
 }
 
-/* An axis named precision sets the parameter `precision`. */
+/* An axis named precision sets the parameter `precision`, except for formats that programs do not
+ * have as a roof, such as fp8. */
 static enum status precision_put(struct config *config, struct error *error)
 {
     int parameter = workload_role(config->workload, ROLE_PRECISION);
@@ -598,9 +602,14 @@ static enum status precision_put(struct config *config, struct error *error)
     struct value value;
     if (!config_axis(config, "precision", text))
         return STATUS_OK;
-    TRY(parameter_parse(&config->workload->parameters[parameter], text, &value, error));
-    config_set(config, (size_t)parameter, &value);
-    return STATUS_OK;
+    enum status status =
+        parameter_parse(&config->workload->parameters[parameter], text, &value, error);
+    if (status == STATUS_OK)
+        config_set(config, (size_t)parameter, &value);
+    for (int i = 0; status && i < PRECISION_COUNT; ++i)
+        if (strcmp(text, precision_info[i].name) == 0)
+            status = STATUS_OK;
+    return status;
 }
 
 static enum status point_expand(struct point *p, struct error *error)
