@@ -93,10 +93,9 @@ static enum status action_set(struct options *options, enum action action, struc
     if (options->action == ACTION_HELP)
         return STATUS_OK;
     if (options->action != ACTION_SWEEP && options->action != action && action != ACTION_HELP)
-        return error_set(
-            error, STATUS_USAGE,
-            "these actions exclude each other; name one of --dry-run, --gather, --list, --self-test, "
-            "--sweeps and --version");
+        return error_set(error, STATUS_USAGE,
+                         "these actions exclude each other; name one of --dry-run, --gather, "
+                         "--list, --self-test, --sweeps and --version");
     options->action = action;
     return STATUS_OK;
 }

@@ -78,8 +78,8 @@ static enum status setting_parse(const char *text, struct setting *setting, stru
     /* Splits at the last dot: labels may have dots, keys only after env and ungraphed. */
     size_t begin = 0;
     for (size_t i = dot; i < length; ++i)
-        if (text[i] == '.' && strncmp(text + begin, "env.", 4) &&
-            strncmp(text + begin, "ungraphed.", 10))
+        if (text[i] == '.' && strncmp(text + begin, "env.", 4) != 0 &&
+            strncmp(text + begin, "ungraphed.", 10) != 0)
             begin = i + 1;
     snprintf(setting->section, sizeof setting->section, "%.*s", begin ? (int)begin - 1 : 0, text);
     snprintf(setting->key, sizeof setting->key, "%.*s", (int)(end - begin), text + begin);

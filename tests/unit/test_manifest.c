@@ -704,7 +704,8 @@ TEST(lists_are_their_networks)
             count += (double)plan->items[j].count;
             flops += (double)plan->items[j].count * plan->items[j].cost.flops;
         }
-        if (count != rows[i].count || (rows[i].giga && fabs(flops / 2e9 / rows[i].giga - 1) > 1e-3))
+        if (count != rows[i].count ||
+            (rows[i].giga != 0 && fabs(flops / 2e9 / rows[i].giga - 1) > 1e-3))
             fail_msg("%s: %g layers of %g GMAC", rows[i].list, count, flops / 2e9);
         plan_destroy(plan);
     }
