@@ -43,6 +43,15 @@ template <> struct instruction<float> : scalar<float> {
     }
 };
 
+/* Dot products of four bytes. The high bytes of the constant keep all bytes of x busy. */
+template <> struct instruction<int> : scalar<int> {
+    static const int lanes = 4;
+    static __device__ int step(int x)
+    {
+        return __dp4a(x, x, 0x6b4d2f01);
+    }
+};
+
 template <typename T, typename lane> struct packed {
     static const int lanes = 2;
     typedef lane element;
@@ -118,5 +127,5 @@ static cudaError_t launch(void *out, int64_t iterations, int blocks, int threads
     }
 const struct fma_kernel fma_kernels[] = {
     ROW(PRECISION_FP64, double),         ROW(PRECISION_FP32, float), ROW(PRECISION_FP16, __half2),
-    ROW(PRECISION_BF16, __nv_bfloat162), {PRECISION_COUNT, NULL, 0},
+    ROW(PRECISION_BF16, __nv_bfloat162), ROW(PRECISION_INT8, int),   {PRECISION_COUNT, NULL, 0},
 };

@@ -25,7 +25,7 @@
 #define VECTOR(fp64, fp32, fp16, bf16)                                                             \
     {                                                                                              \
         [PRECISION_FP64] = fp64, [PRECISION_FP32] = fp32, [PRECISION_FP16] = fp16,                 \
-        [PRECISION_BF16] = bf16                                                                    \
+        [PRECISION_BF16] = bf16, [PRECISION_INT8] = NAN                                            \
     }
 #define TENSOR(fp64, tf32, fp16, bf16, fp8, fp4, int8)                                             \
     {                                                                                              \

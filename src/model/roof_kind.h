@@ -58,6 +58,7 @@
     ROOF_VECTOR(X, FP32, "fp32") \
     ROOF_VECTOR(X, FP16, "fp16") \
     ROOF_VECTOR(X, BF16, "bf16") \
+    ROOF_VECTOR(X, INT8, "int8") \
     ROOF_MMA(X, FP64, "fp64") \
     ROOF_MMA(X, TF32, "tf32") \
     ROOF_MMA(X, FP16, "fp16") \

@@ -21,7 +21,7 @@ lines = [line["entry"] for line in map(json.loads, open("roofs.nc.journal")) if 
 counted = {line["uuid"]: line.get("counters") for line in lines}
 capability = float(lines[0]["compute_capability"])
 if capability >= 8.0:
-    wanted |= {f"{p} vector" for p in ("fp16", "bf16")}
+    wanted |= {f"{p} vector" for p in ("fp16", "bf16", "int8")}
     wanted |= {f"{p} tensor mma" for p in ("tf32", "fp16", "bf16", "int8")}
     wanted |= {f"{p} tensor library" for p in ("tf32", "fp16", "bf16", "int8")}
 if capability == 9.0:
@@ -30,7 +30,7 @@ if capability == 9.0:
 if capability == 10.0:
     wanted |= {f"{p} tensor tcgen05" for p in ("tf32", "fp16", "bf16", "fp8", "fp4", "int8")}
     wanted |= {f"{p} tensor library" for p in ("fp64", "fp8", "fp4")}
-uncounted = ("launch", "host", "device") + (("fp16 vector", "bf16 vector") if capability >= 10 else ())
+uncounted = ("launch", "host", "device", "int8 vector") + (("fp16 vector", "bf16 vector") if capability >= 10 else ())
 wrong = []
 for device in range(gpus):
     for condition in ["alone", "together"][:1 + (gpus > 1)]:
