@@ -3,7 +3,8 @@
  * A search binds each candidate, identifies its kernels, and times it briefly. A candidate with the
  * kernels of an earlier candidate is not timed again. Candidates within 15 % of the fastest, five
  * at most, enter the final: they are timed in turn, seven times, so that a change of clock hits all
- * of them. The median of the seven times decides. A single finalist wins without a final.
+ * of them. The median of the seven times decides. A finalist that was slower in each of its first
+ * three rounds than another in each leaves. A single finalist wins without a final.
  *
  * A candidate that the library refuses, or that fails, is skipped. If all are skipped, the search
  * returns the first error. A lost device ends the search with STATUS_DEVICE.
@@ -129,7 +130,7 @@ static void hash_format(uint64_t hash, char text[IDENTITY_TEXT])
 
 /* ---- candidates ---- */
 
-enum { ROUNDS = 7, FINALISTS = 5 };
+enum { ROUNDS = 7, EARLY_ROUNDS = 3, FINALISTS = 5 };
 /* A finalist's brief time exceeds the fastest brief time by at most this fraction. */
 static const double finalist_margin = 0.15;
 
@@ -140,6 +141,7 @@ struct entry {
     double time;           /* s, median of the last timing */
     double least;          /* s, lower bound of the time */
     double rounds[ROUNDS]; /* s, times of a finalist's rounds */
+    int taken;             /* number of these rounds */
     double noise;          /* of a finalist's rounds, relative */
     struct pace pace;
     bool first; /* has the kernels of the library's own choice */
@@ -195,7 +197,7 @@ static enum status brief_time(const struct search_state *state, double best_time
 {
     const struct search *search = state->search;
     enum { SINGLES = 3, SAMPLES = 3 };
-    const double slacks[SINGLES] = {5e-3, 5e-5, 1e-5}, share = 0.05, slow_factor = 10.0;
+    const double slacks[SINGLES] = {5e-3, 5e-5, 3e-6}, share = 0.05, slow_factor = 10.0;
     double seconds[SAMPLES];
     entry->time = INFINITY;
     for (int i = 0; i < SINGLES; ++i) {
@@ -294,8 +296,7 @@ static int by_time(const void *a, const void *b)
     return (first > second) - (first < second);
 }
 
-static enum status round_time(struct search_state *state, struct entry *entry, int round,
-                              struct error *error)
+static enum status round_time(struct search_state *state, struct entry *entry, struct error *error)
 {
     const struct search *search = state->search;
     enum { SAMPLES = 2 };
@@ -303,7 +304,7 @@ static enum status round_time(struct search_state *state, struct entry *entry, i
     double seconds[SAMPLES];
     TRY(candidate_bind(state, entry->candidate, error));
     search->work->pace = entry->pace;
-    double begin = clock_monotonic(), *time = &entry->rounds[round];
+    double begin = clock_monotonic(), *time = &entry->rounds[entry->taken++];
     enum status status = STATUS_OK;
     *time = NAN;
     if (state->replayed)
@@ -315,20 +316,38 @@ static enum status round_time(struct search_state *state, struct entry *entry, i
     return status;
 }
 
+/* Returns whether another finalist was faster in each round. The library's own choice stays, since
+ * its time is recorded. */
+static bool is_beaten(const struct search_state *state, int finalists, const struct entry *entry)
+{
+    double least = INFINITY, most = INFINITY; /* s, the entry's shortest, another's longest round */
+    for (int i = 0; i < finalists; ++i) {
+        double longest = 0.0;
+        for (int round = 0; round < EARLY_ROUNDS; ++round) {
+            longest = fmax(longest, state->entries[i].rounds[round]);
+            least = fmin(least, entry->rounds[round]);
+        }
+        most = fmin(most, longest);
+    }
+    return least > most && !entry->first;
+}
+
 /* A single finalist has won. If rows replay a graph, one round measures its time in a graph. */
 static enum status final_run(struct search_state *state, int finalists, struct error *error)
 {
     const int rounds = finalists > 1 ? ROUNDS : state->replayed;
     for (int round = 0; round < rounds; ++round)
         for (int i = 0; i < finalists; ++i)
-            TRY(round_time(state, &state->entries[i], round, error));
+            if (round < EARLY_ROUNDS || !is_beaten(state, finalists, &state->entries[i]))
+                TRY(round_time(state, &state->entries[i], error));
     /* The noise is half the interval from the second time to the last but one, over the median. For
      * seven rounds the interval covers the true median with a probability of 88 %. */
     for (int i = 0; i < finalists && rounds > 0; ++i) {
         struct entry *entry = &state->entries[i];
         const double *sorted = entry->rounds;
-        entry->time = stats_sort(entry->rounds, (size_t)rounds);
-        entry->noise = rounds > 1 ? (sorted[ROUNDS - 2] - sorted[1]) / 2.0 / entry->time : 0.0;
+        entry->time = stats_sort(entry->rounds, (size_t)entry->taken);
+        entry->noise =
+            entry->taken > 1 ? (sorted[entry->taken - 2] - sorted[1]) / 2.0 / entry->time : 0.0;
     }
     return STATUS_OK;
 }
