@@ -219,6 +219,11 @@ def rows(data, measured=True):
     return table[table["status"] == "measured"].reset_index(drop=True) if measured else table
 
 
+def of_operations(data):
+    """Returns the formats whose unit is not the FLOP, such as "int8". A long name has "(int8: operations)"."""
+    return re.findall(r"(\w+): operations", data["device_roof_performance"].attrs.get("long_name", ""))
+
+
 def roofs_of(data):
     table = flat(data, "device_roof")
     table.columns = [name.removeprefix("device_roof_") for name in table.columns]
@@ -232,10 +237,8 @@ def roofs_of(data):
         measured = table[name].notna()
         table.loc[measured, "value"] = table[name]
         table.loc[measured, "unit"] = unit
-    # The long name contains "(int8: operations)" for precisions whose unit is not the FLOP.
-    operations = re.findall(r"(\w+): operations", data["device_roof_performance"].attrs.get("long_name", ""))
     precision = table["name"].str.split().str[0]
-    table.loc[table["performance"].notna() & precision.isin(operations), "unit"] = "OP/s"
+    table.loc[table["performance"].notna() & precision.isin(of_operations(data)), "unit"] = "OP/s"
     table["usable"] = table["value"].notna() & ~table["verdict"].isin(DOUBTFUL)
     levels = table["bandwidth"].notna() & table["name"].str.split().str[0].isin(data["memory_level"].values)
     table["disturbance"] = (1 / table["mean"] - 1).where(levels | table["performance"].notna()).fillna(0)
@@ -290,15 +293,18 @@ def kernels(data):
 
 def ceilings(data, device):
     """Returns the roofs with which rows are compared, for one index of dimension `device`, or the medians for several.
-    Keys are (kind, detail, unit): ("bandwidth", "dram", "B/s"), ("tensor", "fp16", "FLOP/s"), ("launch", "", "s")."""
-    chosen, found = data.isel(device=np.atleast_1d(device)), {}
+    Keys are (kind, detail, unit): ("bandwidth", "dram", "B/s"), ("tensor", "fp16", "FLOP/s"), ("launch", "", "s").
+    int8 has the unit "OP/s"."""
+    chosen, found, operations = data.isel(device=np.atleast_1d(device)), {}, of_operations(data)
     for kind, place, unit in [
         ("bandwidth", "memory_level", "B/s"),
         ("vector", "number_format", "FLOP/s"),
         ("tensor", "number_format", "FLOP/s"),
     ]:
         for what in data.indexes[place]:
-            found[kind, what, unit] = chosen[f"device_peak_{kind}"].sel({place: what}).values
+            found[kind, what, "OP/s" if what in operations else unit] = (
+                chosen[f"device_peak_{kind}"].sel({place: what}).values
+            )
     found["launch", "", "s"] = chosen["device_launch_overhead"].values
     known = {key: values[np.isfinite(values) & (values > 0)] for key, values in found.items()}
     return {key: float(np.median(values)) for key, values in known.items() if len(values)}

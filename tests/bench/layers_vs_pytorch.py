@@ -8,8 +8,8 @@ WORKER is the program roofsweep-worker-cuda. The worker replays rows from graphs
 layers.py prints operations of the network that are missing in the list. For each kind of layer the time of its rows
 stands beside the time of PyTorch's kernels in the network. In the gap no kernel runs.
 
-PyTorch has own kernels for pools, norms, softmax and elementwise layers, and libraries for other layers. The exit status
-is 1 if the sum, with PyTorch's kernels for the former, differs from the network's time by more than 10 %."""
+PyTorch has own kernels for pools, norms, softmax and elementwise layers, and libraries for other layers. The exit
+status is 1 if the sum, with PyTorch's kernels for the former, differs from the network's time by more than 10 %."""
 
 import collections
 import csv

@@ -14,6 +14,15 @@ for files in golden.nc alone.nc "golden.nc node.nc" roofs.nc; do
     says page.html
     [ "$(wc -c <page.html)" -lt 6000000 ] || fail "a report of $files is large"
 done
+# int8 roofs count operations.
+python '
+import sys
+import roofsweep_post as post
+from roofsweep_post.report import content
+data = post.load(sys.argv[1])
+roofs = content.summary_of([data], post.rows(data, measured=False).assign(file=0))["devices"]["rows"][0][3]
+assert "fp16 tensor 887.2 TFLOP/s" in roofs and "int8 tensor 1.939 POP/s" in roofs, roofs
+' "$root/tests/data/node_4xh200.nc" || fail "units of roofs"
 refused "none.nc: No such file" report none.nc
 refused "cannot write nowhere/page.html: No such" report golden.nc --output nowhere/page.html
 # A report never replaces a result file, not even through a link.

@@ -171,7 +171,7 @@ def summary_of(files, table):
             reasons += [f"{lost} failed rows"] * bool(lost)
             at = np.flatnonzero(places(data) == place)
             roofs_here = [
-                f"{what} {scaled(value, unit)}"
+                f"{what if kind == 'bandwidth' else f'{what} {kind}'} {scaled(value, unit)}"
                 for (kind, what, unit), value in ceilings(data, at).items()
                 if (kind == "bandwidth" and what == "dram") or (kind in ("vector", "tensor") and unit)
             ]
