@@ -100,15 +100,22 @@ static enum status action_set(struct options *options, enum action action, struc
     return STATUS_OK;
 }
 
+static const char one_journal[] = "--gather takes one journal; roofsweep-post merge A.nc B.nc "
+                                  "--output ALL.nc joins gathered files";
+
 static enum status take_gather(const char *text, struct options *options, struct error *error)
 {
+    if (options->journal)
+        return error_set(error, STATUS_USAGE, "%s", one_journal);
     options->journal = text;
     return action_set(options, ACTION_GATHER, error);
 }
 
 static enum status take_program(const char *text, struct options *options, struct error *error)
 {
-    (void)error;
+    if (options->program)
+        return error_set(error, STATUS_USAGE,
+                         "--program takes one command; a manifest can have several programs");
     options->program = text;
     return STATUS_OK;
 }
@@ -257,9 +264,7 @@ static enum status check_operands(const struct options *options, char **operands
     if (count > most)
         return error_set(error, STATUS_USAGE, "unexpected '%s'; %s", operands[most],
                          options->program ? "the command of --program stands in quotes"
-                         : options->action == ACTION_GATHER
-                             ? "--gather takes one journal; roofsweep-post merge A.nc B.nc "
-                               "--output ALL.nc joins gathered files"
+                         : options->action == ACTION_GATHER    ? one_journal
                          : options->action == ACTION_SELF_TEST ? "--self-test takes no manifest"
                          : manifests == 0                      ? "this action takes no manifest"
                                                                : "one manifest at a time");
