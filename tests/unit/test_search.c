@@ -19,6 +19,7 @@ static struct offer {
 } offers[CANDIDATES];
 static double graph_times[CANDIDATES]; /* s; 0: as in the stream */
 static double hot_times[CANDIDATES];   /* s, struct search.hot_time */
+static int slower_from;                /* iterations after this one take 6 % longer; 0: none */
 
 struct offered_work {
     struct work base;
@@ -30,6 +31,7 @@ static enum status offered_iterate(struct gpu *gpu, struct work *work, struct er
     struct offered_work *o = (struct offered_work *)work;
     const struct offer *offer = &offers[o->bound];
     double off = offer->noise * sin(78.233 * ++o->iterations);
+    off += slower_from > 0 && o->iterations > slower_from ? 0.06 : 0.0;
     clock_sleep(offer->host);
     double in_graph = graph_times[o->bound] > 0 ? graph_times[o->bound] : offer->time;
     return script_kernel("it", offer->time * (1.0 + off), in_graph, error);
@@ -123,6 +125,7 @@ static void offers_are(size_t count, const double *times)
     memset(offers, 0, sizeof offers);
     memset(graph_times, 0, sizeof graph_times);
     memset(hot_times, 0, sizeof hot_times);
+    slower_from = 0;
     for (size_t i = 0; i < count; ++i)
         offers[i].time = times[i];
 }
@@ -173,6 +176,35 @@ SCRIPT_TEST(long_iterations_are_few)
         assert_near(record.search_time, 5e-3);
         record_clear(&record);
     }
+}
+
+/* The clock falls after three rounds, so later rounds of the fastest are longer than all of the
+ * beaten one's. */
+SCRIPT_TEST(a_beaten_finalist_stays_beaten)
+{
+    static const double times[] = {5e-3, 5.1e-3};
+    for (int ordered = 0; ordered <= 2; ordered += 2) {
+        struct record record;
+        offers_are(2, times);
+        slower_from = 2 * (3 + 3);
+        assert_string_equal(
+            search_for((struct search_case){.count = 2, .ordered = ordered}, &record, NULL), "a");
+        assert_near(record.search_time, 1.06 * times[0]);
+        record_clear(&record);
+    }
+}
+
+/* The timer's time does not make a candidate hopeless. */
+SCRIPT_TEST(short_candidates_are_finalists)
+{
+    static const double times[] = {6e-6, 5.5e-6};
+    struct record record;
+    offers_are(2, times);
+    script.event_time = 6e-6;
+    assert_string_equal(search_for((struct search_case){.count = 2, .ordered = 2}, &record, NULL),
+                        "b");
+    assert_near(record.runner_up_time, times[0]);
+    record_clear(&record);
 }
 
 /* A host that needs 0.2 ms for an iteration does not decide, and does not make the search long. */

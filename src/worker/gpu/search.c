@@ -290,10 +290,12 @@ static enum status entries_find(struct search_state *state, struct error *error)
 
 /* ---- the final ---- */
 
+/* Beaten finalists follow the others: they have no rounds of a clock that fell later. */
 static int by_time(const void *a, const void *b)
 {
-    double first = ((const struct entry *)a)->time, second = ((const struct entry *)b)->time;
-    return (first > second) - (first < second);
+    const struct entry *first = a, *second = b;
+    const int later = second->taken - first->taken;
+    return later ? later : (first->time > second->time) - (first->time < second->time);
 }
 
 static enum status round_time(struct search_state *state, struct entry *entry, struct error *error)

@@ -377,6 +377,12 @@ static enum status sample_size(struct series *s, double share, int *iterations, 
     return STATUS_OK;
 }
 
+static void overhead_subtract(const struct series *s, int samples, double *seconds)
+{
+    for (int i = 0; i < samples; ++i)
+        seconds[i] = fmax(seconds[i] - s->calibration.overhead / s->iterations, seconds[i] / 4);
+}
+
 enum status timing_run(struct gpu *gpu, struct work *work, bool cold, int samples, double *seconds,
                        struct record *record, struct error *error)
 {
@@ -384,8 +390,11 @@ enum status timing_run(struct gpu *gpu, struct work *work, bool cold, int sample
     struct series s;
     int iterations;
     TRY(series_begin(gpu, work, cold, &s, error));
-    if (!record)
-        return series_take(&s, samples, seconds, error);
+    if (!record) {
+        TRY(series_take(&s, samples, seconds, error));
+        overhead_subtract(&s, samples, seconds);
+        return STATUS_OK;
+    }
     TRY(sample_size(&s, share, &iterations, error));
     if (work->pace.iterations == 0) {
         work->pace.iterations = iterations;
@@ -413,8 +422,7 @@ enum status timing_compare(struct gpu *gpu, struct work *work, bool cold, double
     TRY(sample_size(&s, share, &s.iterations, error));
     s.iterations = (int)within(queue_host_time / work->pace.enqueue_time, 1.0, s.iterations);
     TRY(series_take(&s, samples, seconds, error));
-    for (int i = 0; i < samples; ++i)
-        seconds[i] = fmax(seconds[i] - s.calibration.overhead / s.iterations, seconds[i] / 4);
+    overhead_subtract(&s, samples, seconds);
     return STATUS_OK;
 }
 

@@ -9,7 +9,8 @@
 
 #include "worker/gpu/work.h"
 
-/* As device_ops.time, but without profiler_ratio. */
+/* As device_ops.time, but without profiler_ratio. Without a record a sample is one iteration, less
+ * the timer's overhead. */
 enum status timing_run(struct gpu *gpu, struct work *work, bool cold, int samples, double *seconds,
                        struct record *record, struct error *error);
 
