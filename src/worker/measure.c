@@ -156,13 +156,14 @@ static enum status placement_time(struct run run, struct placement *placement, s
 }
 
 /* Prepares the row once more with the same kernels. Earlier works keep their buffers, so the new
- * buffers have other addresses. STATUS_UNSUPPORTED: the memory is full, or the kernels differ. */
-static enum status placement_make(const struct run *run, const struct placement *first,
+ * buffers have other addresses. `first`: the row before it was timed. STATUS_UNSUPPORTED: the
+ * memory is full, or the kernels differ. */
+static enum status placement_make(const struct run *run, const struct record *first,
                                   struct placement *placement, struct error *error)
 {
     struct algorithm algorithm = run->request->algorithm;
     struct record *seen = &placement->seen;
-    *seen = first->seen;
+    *seen = *first;
     seen->status = RECORD_MEASURED;
     if (!run->device->has_room || !run->device->has_room(run->state, &run->config))
         return error_set(error, STATUS_UNSUPPORTED, "no room");
@@ -171,8 +172,8 @@ static enum status placement_make(const struct run *run, const struct placement 
     enum status status = run->device->prepare(run->state, &run->config, run->request->seed,
                                               &placement->work, seen, error);
     seen->offer = NULL;
-    if (status == STATUS_OK && (strcmp(seen->algorithm, first->seen.algorithm) != 0 ||
-                                strcmp(seen->algorithm_id, first->seen.algorithm_id) != 0))
+    if (status == STATUS_OK && (strcmp(seen->algorithm, first->algorithm) != 0 ||
+                                strcmp(seen->algorithm_id, first->algorithm_id) != 0))
         return error_set(error, STATUS_UNSUPPORTED, "other kernels");
     return status;
 }
@@ -233,7 +234,7 @@ static enum status time_work(struct run *run, struct record *record, struct erro
     enum status status = placement_time(*run, &placements[0], error);
     size_t count = 1, made = 1;
     while (status == STATUS_OK && made < wanted) {
-        status = placement_make(run, &placements[0], &placements[made++], error);
+        status = placement_make(run, record, &placements[made++], error);
         if (status == STATUS_OK)
             status = placement_time(*run, &placements[count++], error);
     }
@@ -279,12 +280,11 @@ static enum status verify_prepared(const struct run *run, bool accurate, struct 
  * frameworks do, so this function prepares a second work and rejects only its algorithms. */
 static enum status accuracy_explain(struct run *run, struct record *record, struct error *error)
 {
-    const struct placement own = {.work = run->work, .seen = *record};
     struct placement other = {.work = NULL};
     struct error none;
     char *text = record->accuracy + strlen(record->accuracy);
     const size_t room = (size_t)(record->accuracy + sizeof record->accuracy - text);
-    enum status status = placement_make(run, &own, &other, &none);
+    enum status status = placement_make(run, record, &other, &none);
     if (status == STATUS_OK) {
         struct run beside = *run;
         beside.work = other.work;

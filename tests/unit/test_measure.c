@@ -72,6 +72,9 @@ static enum status made_up_time(struct device_state *state, struct work *work, b
     const double time = state->time * (1 + state->other_placement * work->number);
     if (!record)
         return STATUS_OK;
+    /* Nothing comes from an earlier placement. */
+    assert_true(record->host_paced == FIELD_MISSING || record->sm_clock_counted == work->number);
+    record->host_paced = 1;
     record->sample_iterations = state->iterations;
     record->sm_clock_counted = work->number;
     record->sm_clock_free = work->number + (work->value == state->throttled);
