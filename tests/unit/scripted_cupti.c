@@ -296,6 +296,9 @@ CUptiResult cuptiRangeProfilerCounterDataImageInitialize(
 
 CUptiResult metric_set_open(struct metric_set *set, const char *chip, const uint8_t *availability)
 {
+    for (size_t i = 0; i < set->count; ++i)
+        if (cupti.unknown && strstr(set->metrics[i], cupti.unknown))
+            return CUPTI_ERROR_INVALID_METRIC_NAME;
     set->host = (struct CUpti_Profiler_Host_Object *)&opened_set;
     set->passes = CUPTI_PASSES;
     opened_set = *set;

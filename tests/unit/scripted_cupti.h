@@ -37,6 +37,7 @@ extern struct cupti_script {
     int pushed;
     int passes;          /* CUPTI has all passes after this many `runs` */
     const char *lacking; /* part of the names of metrics without a value */
+    const char *unknown; /* part of the names of metrics that no set may have */
     int attached, finalized, runs, enabled, disabled; /* calls */
     char names[CUPTI_RANGES][8];                      /* names of the ranges of the last pass */
     size_t in_pass;                                   /* ranges of the last pass */

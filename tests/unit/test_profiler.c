@@ -302,6 +302,13 @@ BENCH_TEST(counters_without_memory_are_refused)
     assert_attached(NOTHING);
 }
 
+BENCH_TEST(without_tensor_metrics_the_others_are_counted)
+{
+    cupti.unknown = "path_tensor";
+    assert_int_equal(try_counters().code, COUNTED_YES);
+    assert_int_equal(count(), COUNTED_YES);
+}
+
 /* The refusal comes when counting starts, with all tensors and with none. */
 BENCH_TEST(a_late_refusal_is_a_refusal)
 {

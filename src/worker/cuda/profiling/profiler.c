@@ -60,7 +60,10 @@ static enum status try_opened(struct profiler *profiler, struct error *error)
     enum status status = profiler->host.reserve(profiler->host.argument, error);
     if (status == STATUS_OK) {
         TRY(count_trial(profiler, QUANTITY_ALL_TENSORS, error));
-        return profiler->tried.code == COUNTED_YES ? STATUS_OK : count_trial(profiler, 0, error);
+        if (profiler->tried.code == COUNTED_YES)
+            return STATUS_OK;
+        profiler_detach_counters(profiler); /* attached counters count earlier tensors, too */
+        return count_trial(profiler, 0, error);
     }
     if (status == STATUS_DEVICE)
         return status;
