@@ -532,6 +532,8 @@ static enum status samples_sustain(struct roofs *roofs, const struct winner *win
     const double cooling = 0.1; /* s */
     struct window windows[WINDOWS_MOST];
     int count = 0, settled = 0;
+    double first; /* s, of a run that may fill operands; unused */
+    TRY(run_time(roofs, winner, &first, error));
     if (isnan(roof->start_time)) /* no burst has set the time */
         roof->start_time = clock_date();
     while (count < WINDOWS_MOST && settled == 0) {
