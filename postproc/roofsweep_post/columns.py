@@ -35,7 +35,7 @@ def limiter_cause(table):
     `kernel`, the words of `cause` replace it."""
     words, cpu = (
         table["cause"].str.split(":").str[0].replace("", "cause not collected"),
-        table["threads_running"].notna(),
+        table["host_load"].notna(),
     )
     split = (table["limit"] != "") & (cpu | (table["cause"] != "")) & ~table["limit"].str.contains("inside_kernels")
     return table["limit"].where(split, table["limiter"].mask((table["limiter"] == "kernel") & ~cpu, words))

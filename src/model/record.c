@@ -67,9 +67,10 @@ const struct field record_fields[] = {
       BEYOND_ROW),
     R(program_hash, FIELD_TEXT, "1", "128-bit xxHash of the files that a program's command names"),
     I(time_median, "time of one iteration, median",
-      .comment = "nothing is traced or counted meanwhile; performance and what follows from it "
-                 "use this time; of several placements that of the one in the middle, as clocks, "
-                 "trace and counts are; of several rounds the median of round_time",
+      .comment =
+          "nothing is traced or counted meanwhile; performance and what follows from it "
+          "use this time less the timer's; of several placements that of the one in the middle, as clocks, "
+          "trace and counts are; of several rounds the median of round_time",
       ALWAYS),
     I(time_mean, "time of one iteration, mean"),
     I(time_min, "time of one iteration, minimum", JSON_ONLY),
@@ -117,7 +118,8 @@ const struct field record_fields[] = {
       .comment = "yes: some launches could not be enqueued before the device was ready for them; "
                  "programs: the traced device idled mostly before launches that came too late"),
     F(converged, field_no_yes, "adaptive rule: the median stood before max_time came"),
-    R(launches, FIELD_INTEGER, "1", "kernel launches in one iteration (CPU: OpenMP regions)",
+    R(launches, FIELD_INTEGER, "1",
+      "kernel launches in one iteration (CPU: OpenMP regions, operations of oneDNN)",
       .comment = "from the trace run"),
     R(launches_in_graphs, FIELD_INTEGER, "1",
       "launches by CUDA graphs in one iteration of a program"),
@@ -205,8 +207,8 @@ const struct field record_fields[] = {
     R(verify_elements, FIELD_INTEGER, "1", "result elements compared", JSON_ONLY),
     R(output_hash, FIELD_TEXT, "1", "64-bit hash of the bits of all results",
       .comment =
-          "equal for the same configuration, seed, kernels and grids, device model and "
-          "library version; varies: iterations or rounds of the row differ in their bits, as "
+          "equal for the same configuration, seed, kernels and grids, device model, number of "
+          "cores and library version; varies: iterations or rounds of the row differ in their bits, as "
           "sums by atomic additions do; empty: no results that can be read, as of programs"),
     {0},
 };

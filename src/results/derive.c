@@ -59,9 +59,10 @@ const struct field derived_fields[] = {
                  "launch gap graph"),
     F(paper_bound, roofline_bound_name, "what bounds the run time, by the paper's Roofline",
       .flags_known = true,
-      .comment = "overhead if FLOPs / compute_roof and bytes / bandwidth_roof are below "
-                 "overhead_time; else compute if arithmetic_intensity is at least compute_roof / "
-                 "bandwidth_roof, else bandwidth",
+      .comment =
+          "overhead if the time, or FLOPs / compute_roof and bytes / bandwidth_roof, are below "
+          "overhead_time; else compute if arithmetic_intensity is at least compute_roof / "
+          "bandwidth_roof, else bandwidth",
       ALWAYS),
     R(gap_time, FIELD_DOUBLE, "s", "time in which the device was idle between kernels",
       .comment = "time_median - timer_overhead / sample_iterations - busy_time, at least 0; on "
@@ -632,7 +633,7 @@ static void time_parts(const struct record *record, double time, double gap, dou
     if (isnan(busy))
         return;
     parts[TIME_GAPS] = time - busy;
-    if (!isnan(record->threads_running)) {
+    if (!isnan(record->host_load)) { /* of a CPU */
         threads_add(record, busy, roof * time, parts);
         return;
     }

@@ -170,9 +170,11 @@ static void text_print(const struct results *results, int terminal, FILE *stream
                 "%s to the key memory of [peaks]\n",
                 memory_level_name[level], memory_level_name[level]);
     if (above)
-        fputs("of roof above 100 %: fewer FLOPs than modelled, bytes from a nearer memory, or a "
-              "higher clock\nthan while the roof was measured\n",
-              stream);
+        fputs(
+            "of roof above 100 %: fewer FLOPs than modelled, bytes from a nearer memory, a higher "
+            "clock than\nwhile the roof was measured, or launches that take less than the roof "
+            "launch gap\n",
+            stream);
 }
 
 /* ---- as JSON ---- */

@@ -120,7 +120,8 @@ struct occupancy measure_occupancy(int who)
 void measure_keep_occupancy(const struct occupancy *occupied, int64_t cores, struct record *record)
 {
     const double all = (double)cores * occupied->wall, waiting = occupied->waiting / all;
-    record->threads_running = fmin(occupied->running / all, 1);
+    const double running = occupied->running / all; /* NaN without any time */
+    record->threads_running = running > 1 ? 1 : running;
     record->threads_waiting =
         waiting + record->threads_running > 1 ? 1 - record->threads_running : waiting;
     record->involuntary_switches = occupied->switches;
@@ -185,6 +186,25 @@ static int by_median(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
+/* The shares of threads of all placements together, as time_mean is the mean of all. */
+static void threads_join(const struct placement *placements, size_t count, struct record *record)
+{
+    double time = 0, running = 0, waiting = 0; /* s */
+    int64_t switches = 0;
+    for (size_t i = 0; i < count; ++i) {
+        const struct record *seen = &placements[i].seen;
+        const double own = placements[i].stats.mean * (double)placements[i].samples.count;
+        time += own;
+        running += own * seen->threads_running;
+        waiting += own * seen->threads_waiting;
+        switches += seen->involuntary_switches == FIELD_MISSING ? 0 : seen->involuntary_switches;
+    }
+    record->threads_running = running / time;
+    record->threads_waiting = waiting / time;
+    if (record->involuntary_switches != FIELD_MISSING)
+        record->involuntary_switches = switches;
+}
+
 /* Puts all samples into the record, in the order in which they were taken. The placement with the
  * median time gives all other values, and its work becomes the row's. Sorts the placements. */
 static enum status placements_keep(struct placement *placements, size_t count, struct run *run,
@@ -207,6 +227,7 @@ static enum status placements_keep(struct placement *placements, size_t count, s
         status = stats_two_modes(middle->samples.values, middle->samples.count, &two, error);
     if (status == STATUS_OK) {
         *record = middle->seen;
+        threads_join(placements, count, record);
         status = measure_keep_samples(all.values, all.count, record, &stats, error);
     }
     free(all.values);

@@ -75,6 +75,13 @@ says "multiply-adds of one multiprocessor in one clock"
 expect 2 "$roofsweep" --gather sweep.nc.journal torn.nc.journal -o both.nc
 says "--gather takes one journal; roofsweep-post merge"
 
+# A row fails if oneDNN fails after the verification.
+if ldd "$ROOFSWEEP_BIN/roofsweep-worker-cpu" | grep -q libdnnl; then
+    printf '[sweep]\ndevice = cpu\n[peaks]\nmemory = l1\ncompute = fp32\nlaunch = no\n[matmul m]\nm = 64\n' >failing.ini
+    expect 3 env LD_PRELOAD="$ROOFSWEEP_BUILD/tests/libfail_call.so" FAIL_ONEDNN=3 "$roofsweep" failing.ini
+    says "oneDNN failed in an iteration"
+fi
+
 # If the date is before 1970, because nobody has set the clock, rows have no start times.
 cat >undated.ini <<'INI'
 [sweep]

@@ -202,7 +202,8 @@ class Row:
             return dict.fromkeys(names, NAN)
         parts = dict.fromkeys(names, 0.0) | {"gaps": time - busy}
         running, waiting = (self.get(f"threads_{name}") for name in ("running", "waiting"))
-        if not math.isnan(running):
+        if not math.isnan(self.get("host_load")):  # of a CPU
+            running = 1.0 if math.isnan(running) else running
             mean = max(1.0, largest(1.0, self.get("time_mean") / self.get("time_median")))
             # The median is below the mean, which contains outliers.
             off = max(0.0, (0.0 if math.isnan(waiting) else waiting) * mean - (mean - 1))

@@ -331,10 +331,10 @@ static enum status cpu_run(struct device_state *state, struct work *work, int64_
         work->routine->before(work);
     if (work->routine->own_regions)
         team_unbind_caller(&state->topology);
-    work_run(work, NULL);
+    enum status status = team_iterate(work, NULL, error);
     if (partial)
         tensor_fill(work, TENSOR_OUTPUT, 1, 1, 1);
-    return work->routine->own_regions ? team_bind(&state->topology, error) : STATUS_OK;
+    return work->routine->own_regions ? team_bind_after(&state->topology, status, error) : status;
 }
 
 static enum status cpu_read(struct device_state *state, struct work *work, enum tensor tensor,

@@ -78,6 +78,7 @@ struct onednn {
     size_t workspace_offset, scratch_offset, size;
     dnnl_memory_t workspace, scratch; /* ONEDNN_BACKWARD uses the workspace of its forward pass */
     char name[64], label[96];
+    bool *failed; /* set if a run fails; NULL: nobody asks */
 };
 
 void onednn_describe(char *text, size_t size)
@@ -578,6 +579,12 @@ void onednn_move(struct onednn *made, enum onednn_argument argument, void *data)
     dnnl_memory_set_data_handle(made->slots[argument].caller, data);
 }
 
+static void run_note(const struct onednn *made, dnnl_status_t status)
+{
+    if (status && made->failed)
+        *made->failed = true;
+}
+
 static void slots_reorder(const struct onednn *made, bool written, struct trace *trace)
 {
     for (int i = 0; i < ONEDNN_ARGUMENTS; ++i) {
@@ -585,7 +592,7 @@ static void slots_reorder(const struct onednn *made, bool written, struct trace 
         if (!slot->reorder || slot->packed || slot->written != written)
             continue;
         double begin = trace_begin(trace);
-        slot_reorder(made, slot);
+        run_note(made, slot_reorder(made, slot));
         trace_end(trace, "onednn_reorder", begin);
     }
 }
@@ -621,7 +628,7 @@ void onednn_run(const struct onednn *made, struct trace *trace)
     double begin = trace_begin(trace);
     if (made->accumulates)
         gradients_clear(made);
-    dnnl_primitive_execute(made->primitive, made->stream, count, given);
+    run_note(made, dnnl_primitive_execute(made->primitive, made->stream, count, given));
     trace_end(trace, made->label, begin);
     slots_reorder(made, true, trace);
 }
@@ -662,6 +669,7 @@ enum status onednn_create_for(struct work *work, const struct onednn_operation *
                               struct error *error)
 {
     TRY(onednn_create(operation, forward, made, error));
+    (*made)->failed = &work->failed;
     const char *name = (*made)->name;
     bool definition = strncmp(name, "ref", 3) == 0 || strncmp(name, "simple", 6) == 0;
     if (definition && !kinds[operation->kind].recurrent &&

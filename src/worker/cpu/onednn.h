@@ -136,7 +136,8 @@ enum status onednn_bind(struct onednn *made, void *const data[ONEDNN_ARGUMENTS],
                         struct error *error);
 /* Binds a tensor that is not packed to other memory. */
 void onednn_move(struct onednn *made, enum onednn_argument argument, void *data);
-/* Runs the operation once. If the library fails, the result is unchanged. */
+/* Runs the operation once. If the library fails, the result is unchanged, and work->failed of
+ * onednn_create_for is set. */
 void onednn_run(const struct onednn *made, struct trace *trace);
 
 /* For the plan of a work: creates an operation, and reserves its memory in the scratch memory, at

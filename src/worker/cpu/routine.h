@@ -42,6 +42,7 @@ struct work {
     void *shape;                /* the workload's own struct; owned */
     void *plan;                 /* the routine's own struct; owned */
     struct occupancy occupied;  /* sum over all timed samples so far */
+    bool failed;                /* an iteration failed */
 };
 
 /* One parallel region: its name in traces, and its function in each precision. */

@@ -67,13 +67,13 @@ void team_unbind(const struct topology *topology)
     sched_setaffinity(0, topology->mask_size, topology->mask);
 }
 
-/* Makes a buffer of twice the last-level cache, at most 1 GiB. Each core reads an equal share. */
+/* Makes a buffer of twice the last-level cache. Each core reads an equal share. */
 static enum status flush_create(struct device_state *state, struct error *error)
 {
-    const double least = 64.0 * 1024 * 1024, most = 1024.0 * 1024 * 1024;
+    const double least = 64.0 * 1024 * 1024; /* byte */
     if (state->flush)
         return STATUS_OK;
-    double size = fmin(fmax(2.0 * state->topology.cache[LEVEL_L3], least), most);
+    double size = fmax(2.0 * state->topology.cache[LEVEL_L3], least);
     char *flush = size > memory_available() ? NULL : memory_create((size_t)size);
     if (!flush)
         return error_set(error, STATUS_FAILED, "no memory for the %.4g bytes that flush the caches",
@@ -120,23 +120,29 @@ static double waiting_read(const struct topology *topology)
     return sum;
 }
 
-static struct occupancy occupancy_read(const struct topology *topology)
+/* The readings of /proc are outside of what lies between begin and end. */
+static struct occupancy occupancy_begin(const struct topology *topology)
 {
+    const double waiting = waiting_read(topology);
     struct occupancy now = measure_occupancy(RUSAGE_SELF);
-    now.waiting = waiting_read(topology);
+    now.waiting = waiting;
     return now;
 }
 
-static void occupancy_record(const struct topology *topology, const struct occupancy *before,
-                             struct occupancy *sum, struct record *record)
+/* The kernel adds up the time of other threads in ticks of up to 10 ms, so a shorter time between
+ * begin and end shows no shares. */
+static void occupancy_end(const struct topology *topology, const struct occupancy *before,
+                          struct occupancy *sum)
 {
-    const struct occupancy now = occupancy_read(topology);
-    const double waited = now.waiting - before->waiting;
+    const double least = 10e-3; /* s */
+    const struct occupancy now = measure_occupancy(RUSAGE_SELF);
+    const double waited = waiting_read(topology) - before->waiting;
+    sum->switches += now.switches - before->switches;
+    if (now.wall - before->wall < least)
+        return;
     sum->wall += now.wall - before->wall;
     sum->running += now.running - before->running;
     sum->waiting += waited < 0 ? 0 : waited; /* threads may have ended */
-    sum->switches += now.switches - before->switches;
-    measure_keep_occupancy(sum, topology->cores, record);
 }
 
 /* The timer's overhead is the least difference of two clock readings. */
@@ -152,26 +158,50 @@ static void record_fill(const struct device_state *state, struct record *record)
     }
 }
 
+enum status team_iterate(struct work *work, struct trace *trace, struct error *error)
+{
+    work_run(work, trace);
+    return work->failed ? error_set(error, STATUS_FAILED, "oneDNN failed in an iteration")
+                        : STATUS_OK;
+}
+
+enum status team_bind_after(const struct topology *topology, enum status status,
+                            struct error *error)
+{
+    struct error unbound;
+    if (team_bind(topology, &unbound) == STATUS_OK)
+        return status;
+    *error = unbound;
+    return STATUS_DEVICE;
+}
+
+/* The occupancy is that of all samples, or with a cold cache of each without its flush. */
 enum status team_time(struct device_state *state, struct work *work, bool cold, int samples,
                       double *seconds, struct record *record, struct error *error)
 {
+    const struct topology *topology = &state->topology;
+    struct occupancy before = {0}, unused = {0}, *sum = record ? &work->occupied : &unused;
+    enum status status = STATUS_OK;
     TRY(cold ? flush_create(state, error) : STATUS_OK);
     if (work->routine->own_regions)
-        team_unbind_caller(&state->topology);
-    const struct occupancy before = occupancy_read(&state->topology);
-    for (int i = 0; i < samples; ++i) {
+        team_unbind_caller(topology);
+    for (int i = 0; i < samples && status == STATUS_OK; ++i) {
         if (cold)
             flush_caches(state);
+        if (cold || i == 0)
+            before = occupancy_begin(topology);
         double begin = clock_monotonic();
-        work_run(work, NULL);
+        status = team_iterate(work, NULL, error);
         seconds[i] = clock_monotonic() - begin;
+        if (cold || i == samples - 1)
+            occupancy_end(topology, &before, sum);
     }
-    if (record)
-        occupancy_record(&state->topology, &before, &work->occupied, record);
-    enum status status =
-        work->routine->own_regions ? team_bind(&state->topology, error) : STATUS_OK;
-    if (status == STATUS_OK && record)
+    if (work->routine->own_regions)
+        status = team_bind_after(topology, status, error);
+    if (status == STATUS_OK && record) {
+        measure_keep_occupancy(sum, topology->cores, record);
         record_fill(state, record);
+    }
     return status;
 }
 
@@ -204,7 +234,7 @@ enum status team_trace(struct device_state *state, struct work *work, bool cold,
     if (cold)
         flush_caches(state);
     double begin = clock_monotonic();
-    work_run(work, &trace);
+    TRY(team_iterate(work, &trace, error));
     record->trace_time = clock_monotonic() - begin;
     struct kernel kernels[sizeof trace.regions / sizeof *trace.regions];
     int64_t launches = 0;

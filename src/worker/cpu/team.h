@@ -4,6 +4,7 @@
  * many threads as the team, because libgomp binds a new thread to the core of its parent. */
 #pragma once
 
+#include "worker/cpu/routine.h"
 #include "worker/cpu/topology.h"
 #include "worker/device_ops.h"
 
@@ -21,9 +22,14 @@ enum status team_bind(const struct topology *topology, struct error *error);
  * fewer threads than the team: libgomp ends the threads that such a region does not need, and
  * threads that it starts later inherit the caller's cores. */
 void team_unbind_caller(const struct topology *topology);
+/* As team_bind, after work that ended with `status`; returns `status` if all threads are bound. */
+enum status team_bind_after(const struct topology *topology, enum status status,
+                            struct error *error);
 /* Restores the affinity that the process had, for all threads. */
 void team_unbind(const struct topology *topology);
 
+/* Runs one iteration. STATUS_FAILED: a library failed. */
+enum status team_iterate(struct work *work, struct trace *trace, struct error *error);
 /* As time and trace of device_ops. */
 enum status team_time(struct device_state *state, struct work *work, bool cold, int samples,
                       double *seconds, struct record *record, struct error *error);
