@@ -61,7 +61,7 @@ double time_limit_left(const struct time_limit *limit, double now, size_t rows)
 
 void left_over_add(struct left_over *left_over, struct estimate estimate)
 {
-    if (estimate.measured && estimate.seconds > left_over->rows_time) {
+    if (estimate.seconds > left_over->rows_time) {
         ++left_over->never;
         left_over->longest = fmax(left_over->longest, estimate.seconds);
     } else {

@@ -39,7 +39,7 @@ struct left_over {
     double rows_time; /* s, time of the run for rows, after opening and roofs; NaN: none */
     size_t late;      /* configurations that another run can measure */
     double shortest;  /* s; shortest estimate among `late` */
-    size_t never;     /* configurations whose measured estimate exceeds rows_time */
+    size_t never;     /* configurations whose estimate exceeds rows_time */
     double longest;   /* s; longest estimate among `never` */
 };
 void left_over_add(struct left_over *left_over, struct estimate estimate);

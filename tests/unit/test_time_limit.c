@@ -71,7 +71,7 @@ TEST(remaining_rows_are_reported)
     struct left_over left_over = {.left = 7.5, .rows_time = 40};
     left_over_add(&left_over, (struct estimate){12, true});
     left_over_add(&left_over, (struct estimate){9, true});
-    left_over_add(&left_over, (struct estimate){120, false}); /* assumed, not measured */
+    left_over_add(&left_over, (struct estimate){39, false}); /* assumed, not measured */
     assert_false(left_over_is_permanent(&left_over));
     left_over_format(&left_over, &limit, 8, text);
     assert_string_equal(text,
@@ -86,7 +86,7 @@ TEST(remaining_rows_are_reported)
                       "for a row (40.0 s): give it a longer one; go on with --resume");
 
     left_over = (struct left_over){.left = -1, .rows_time = 40};
-    left_over_add(&left_over, (struct estimate){100, true});
+    left_over_add(&left_over, (struct estimate){100, false});
     assert_true(left_over_is_permanent(&left_over));
     left_over_format(&left_over, &limit, 8, text);
     assert_null(strstr(text, "--resume"));
