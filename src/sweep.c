@@ -227,6 +227,7 @@ static enum status share_manifest(struct sweep *sweep, const struct options *opt
 enum status sweep_load(MPI_Comm comm, const struct options *options, char **argv, double start,
                        const struct log *log, struct sweep **sweep, struct error *error)
 {
+    signals_catch();
     struct sweep *created = memory_require(comm, calloc(1, sizeof *created), "the sweep");
     created->comm = comm;
     created->log = log;
@@ -318,7 +319,6 @@ static void wait_for_opening(struct sweep *sweep)
 
 enum status sweep_open_devices(struct sweep *sweep, struct error *error)
 {
-    signals_catch();
     sweep->devices = (struct devices){sweep->comm, sweep->manifest, sweep->log, 0, 0, NULL};
     struct visible visible = {0};
     enum status status = create_executor(sweep, error);
@@ -393,6 +393,27 @@ static enum status make_session(const struct sweep *sweep, struct session *sessi
                                   : error_set(error, STATUS_SYSTEM, "no memory for the manifest");
 }
 
+static enum status append_session(const struct sweep *sweep, struct session *session,
+                                  struct error *error)
+{
+    TRY(make_session(sweep, session, error));
+    TRY(journal_append(sweep->journal, "session", session_encode(session), error));
+    return journal_sync(sweep->journal, error);
+}
+
+/* Appends a session if the journal has all rows of a manifest with another text. */
+static enum status keep_manifest(const struct sweep *sweep, struct error *error)
+{
+    const size_t count = sweep->complete ? sweep->earlier->session_count : 0;
+    const char *last = count > 0 ? sweep->earlier->sessions[count - 1].manifest_text : NULL;
+    if (!last || strcmp(last, sweep->manifest->text) == 0)
+        return STATUS_OK;
+    struct session session = {0};
+    enum status status = append_session(sweep, &session, error);
+    session_clear(&session);
+    return status;
+}
+
 /* Rank 0 opens the journal and appends the session. Every rank gets its device's key. */
 static enum status begin_session(struct sweep *sweep, struct error *error)
 {
@@ -402,11 +423,7 @@ static enum status begin_session(struct sweep *sweep, struct error *error)
     if (sweep->rank == 0) {
         status = outputs_begin(&sweep->outputs, &sweep->journal, error);
         if (status == STATUS_OK)
-            status = make_session(sweep, &session, error);
-        if (status == STATUS_OK)
-            status = journal_append(sweep->journal, "session", session_encode(&session), error);
-        if (status == STATUS_OK)
-            status = journal_sync(sweep->journal, error);
+            status = append_session(sweep, &session, error);
     }
     status = liveness_agree(sweep->comm, status, error);
     char *id = liveness_share_text(sweep->comm, session.id);
@@ -676,6 +693,7 @@ enum status sweep_publish(const struct sweep *sweep, bool json, struct summary *
 {
     if (!sweep->journal)
         return STATUS_OK;
+    TRY(keep_manifest(sweep, error));
     const struct outputs *outputs = &sweep->outputs;
     struct publication publication = {
         .plan = sweep->plan,

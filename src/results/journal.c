@@ -54,7 +54,8 @@ static char *line_format(const char *kind, const char *entry, bool first, size_t
 /* True if `text`, which may be shorter than a frame, can be the beginning of a line. */
 static bool line_begins(const char *text, size_t length)
 {
-    return memcmp(text, FRAME_START, length < CHECKSUM_AT ? length : CHECKSUM_AT) == 0;
+    return length > 0 &&
+           memcmp(text, FRAME_START, length < CHECKSUM_AT ? length : CHECKSUM_AT) == 0;
 }
 
 static bool line_is_valid(const char *line, size_t length)
@@ -623,8 +624,9 @@ void journal_warn_left_out(const char *path, bool torn, const struct results *re
     if (torn)
         log_print(log, LOG_WARNING, "%s: the last line is incomplete and left out", path);
     if (results->without_device > 0)
-        log_print(log, LOG_WARNING,
-                  "%s: %zu rows are left out, because no line describes their device '%s'; "
-                  "--resume measures them again",
-                  path, results->without_device, results->missing_key);
+        log_print(
+            log, LOG_WARNING,
+            "%s: %zu rows or rounds are left out, because no line describes their device '%s'; "
+            "--resume measures them again",
+            path, results->without_device, results->missing_key);
 }

@@ -129,15 +129,10 @@ enum status outputs_name(const char *path, bool resume, bool overwrite, struct o
                          struct error *error)
 {
     struct outputs named = {.resume = resume, .overwrite = overwrite};
-    struct stat before;
     if (strlen(path) >= sizeof named.netcdf)
         return error_set(error, STATUS_USAGE, "the output's name has more than %zu characters",
                          sizeof named.netcdf - 1);
     strcpy(named.netcdf, path);
-    if (stat(path, &before) == 0) {
-        named.device = before.st_dev;
-        named.inode = before.st_ino;
-    }
     snprintf(named.journal, sizeof named.journal, "%s.journal", path);
     *outputs = named;
     return STATUS_OK;
@@ -202,11 +197,11 @@ static enum status read_earlier(const struct outputs *outputs, const char *setti
     return status;
 }
 
-enum status outputs_earlier(const struct outputs *outputs, const char *settings,
-                            const struct log *log, struct journal **journal,
-                            struct results **results, struct error *error)
+enum status outputs_earlier(struct outputs *outputs, const char *settings, const struct log *log,
+                            struct journal **journal, struct results **results, struct error *error)
 {
     struct journal *older = NULL;
+    struct stat before;
     enum status status = STATUS_OK;
     if (exists(outputs->journal))
         status = journal_open(outputs->journal,
@@ -215,6 +210,10 @@ enum status outputs_earlier(const struct outputs *outputs, const char *settings,
                                                    : JOURNAL_RESUME,
                               &older, error);
     TRY(status);
+    if (older && stat(outputs->netcdf, &before) == 0) {
+        outputs->device = before.st_dev;
+        outputs->inode = before.st_ino;
+    }
     if (older && outputs->resume)
         status = read_earlier(outputs, settings, log, older, results, error);
     else if (!(*results = results_create()))

@@ -40,9 +40,9 @@ enum status outputs_check_input(const struct outputs *outputs, const char *input
 /* Opens and locks an existing journal, and with resume reads it. Changes no file. If there is no
  * journal, *journal remains NULL and the results are empty. STATUS_USAGE: another job has locked
  * the journal, or its rows were measured with other settings and cannot be compared. */
-enum status outputs_earlier(const struct outputs *outputs, const char *settings,
-                            const struct log *log, struct journal **journal,
-                            struct results **results, struct error *error);
+enum status outputs_earlier(struct outputs *outputs, const char *settings, const struct log *log,
+                            struct journal **journal, struct results **results,
+                            struct error *error);
 
 /* Creates the journal unless it is open. With overwrite, removes an existing NetCDF file. */
 enum status outputs_begin(const struct outputs *outputs, struct journal **journal,

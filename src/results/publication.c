@@ -185,8 +185,9 @@ static enum status make(const struct publication *publication, const struct log 
         return error_set(error, STATUS_SYSTEM, "%s: %zu damaged, left out: %s; the rest is in %s",
                          journal, damage.count, lines, netcdf);
     if (without_device > 0)
-        return error_set(error, STATUS_SYSTEM, "%s: %zu rows without a device are left out of %s",
-                         journal, without_device, netcdf);
+        return error_set(error, STATUS_SYSTEM,
+                         "%s: %zu rows or rounds without a device are left out of %s", journal,
+                         without_device, netcdf);
     return status;
 }
 

@@ -1,6 +1,7 @@
 #include "results/results.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,8 @@ struct indexed_results {
     json_t *linked;         /* {device key: index in `links`}; results_sort does not change it */
     struct link_list *links;
     size_t links_count;
-    json_t *rows;  /* {identity of a row: index of the row} */
+    json_t *rows; /* {identity of a row: index of the row} */
+    json_t *lost; /* {"HASH ROUND": device key} of rounds without a device, until they come again */
     char *journal; /* name of the journal that results_fetch reads; NULL: none */
     int fd;        /* descriptor of the journal; -1: none */
 };
@@ -85,6 +87,7 @@ static void row_clear(struct row *row)
     free(row->texts);
     free(row->name);
     free(row->listed);
+    free(row->planned);
     free(row->rounds);
     *row = (struct row){.texts = NULL};
 }
@@ -178,7 +181,8 @@ struct results *results_create(void)
     owner->devices = json_object();
     owner->linked = json_object();
     owner->rows = json_object();
-    if (owner->devices && owner->linked && owner->rows)
+    owner->lost = json_object();
+    if (owner->devices && owner->linked && owner->rows && owner->lost)
         return &owner->results;
     results_destroy(&owner->results);
     return NULL;
@@ -202,6 +206,7 @@ void results_destroy(struct results *results)
     json_decref(owner->devices);
     json_decref(owner->linked);
     json_decref(owner->rows);
+    json_decref(owner->lost);
     free(owner->journal);
     if (owner->fd >= 0)
         close(owner->fd);
@@ -282,6 +287,13 @@ static enum status add_round(struct results *results, const struct record *recor
     if (at < 0)
         return no_memory(error);
     struct row *row = (size_t)at < results->row_count ? &results->rows[at] : NULL;
+    char lost[sizeof record->config_hash + 24];
+    snprintf(lost, sizeof lost, "%s %" PRId64, record->config_hash, record->round);
+    if (!row && results_device(results, record->device_key) < 0)
+        return json_object_set_new(owner->lost, lost, json_string(record->device_key))
+                   ? no_memory(error)
+                   : STATUS_OK;
+    json_object_del(owner->lost, lost);
     if (!row || row->round_count == 0)
         return STATUS_OK;
     TRY(round_set(row, (size_t)record->round - 1, record, error));
@@ -376,8 +388,13 @@ static void count_without_device(struct results *results)
 void results_finish(struct results *results)
 {
     struct indexed_results *owner = (struct indexed_results *)results;
+    const char *round;
+    json_t *key;
     size_t kept = 0;
     count_without_device(results);
+    results->without_device += json_object_size(owner->lost);
+    json_object_foreach(owner->lost, round, key)
+        snprintf(results->missing_key, sizeof results->missing_key, "%s", json_string_value(key));
     for (size_t i = 0; i < results->row_count; ++i) {
         struct row *row = &results->rows[i];
         if (row_stays(results, row))
@@ -434,6 +451,8 @@ enum status results_fetch(const struct results *results, const struct row *row,
         status = error_set(error, STATUS_SYSTEM, "cannot read it again: %s",
                            got < 0 ? strerror(errno) : "it has become shorter");
     free(entry);
+    if (status == STATUS_OK)
+        snprintf(record->label, sizeof record->label, "%s", row->label);
     if (status == STATUS_OK && rounds_into_record(row, record, error)) {
         record_clear(record);
         status = STATUS_SYSTEM;
@@ -529,8 +548,10 @@ ssize_t results_list(struct results *results, const struct plan *plan)
         const char *listed = plan->items[item].listed;
         row->listed = strdup(listed ? listed : "");
         row->count = listed ? plan->items[item].count : FIELD_MISSING;
-        if (!row->listed)
+        row->planned = strdup(plan->items[item].label);
+        if (!row->listed || !row->planned)
             return -1;
+        row->label = row->planned;
     }
     return left;
 }

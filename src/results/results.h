@@ -58,6 +58,7 @@ struct row {
     char *texts;   /* owned: memory of configuration, label, device_key and error */
     char *name;    /* owned, see naming.h; set by results_sort */
     char *listed;  /* owned; as in struct plan_item, "": none; NULL before results_list */
+    char *planned; /* owned; label in the plan, which replaces the record's; NULL: as `listed` */
     int64_t count; /* occurrences of the configuration in lists: the sum over `listed`;
                       FIELD_MISSING: none */
     size_t item;   /* index in the plan, set by results_sort; SIZE_MAX: the plan lacks the row */
@@ -86,9 +87,9 @@ struct results {
     size_t row_count;
     size_t unplanned;      /* number of rows left out by results_sort, behind the row_count rows */
     size_t without_device; /* number of rows that results_finish left out, less those whose
-                            * configuration has a later row of another session */
-    char missing_key[sizeof((struct device *)0)->key]; /* device key of one row that results_finish
-                                                          left out */
+                            * configuration has a later row of another session; and of rounds
+                            * that were left out and did not come again */
+    char missing_key[sizeof((struct device *)0)->key]; /* device key of one of them */
 };
 
 struct results *results_create(void);          /* NULL: no memory */

@@ -29,6 +29,35 @@ after=$(grep -c '"kind":"record"' sweep.nc.journal)
 expect 0 run 3 --resume sweep.ini
 [ "$(grep -c '"kind":"session"' sweep.nc.journal)" = 2 ] || fail "a complete sweep began a session"
 
+# A manifest with another text is recorded, though all rows are there. Rows have its labels.
+sed -i 's/^title = .*/title = renamed/; s/^\[conv2d grid\]/[conv2d other]/' sweep.ini
+expect 0 run 3 --resume sweep.ini
+expect 0 "$ROOFSWEEP_BIN/roofsweep" --gather sweep.nc.journal -o gathered.nc
+for file in sweep.nc gathered.nc; do
+    python '
+import sys, netCDF4
+data = netCDF4.Dataset(sys.argv[1])
+assert data.title == "renamed" and "[conv2d other]" in data.manifest, data.title
+assert set(data["label"][:]) == {"other"}, set(data["label"][:])
+' $file || fail "$file is not that of the last manifest"
+done
+
+# --resume waits for a job that is ending, and goes on with the file that this job writes.
+batch=1 height="8, 16" write_sweep dying.ini
+sed -i 's/^iterations = .*/iterations = 5000/' dying.ini
+"$ROOFSWEEP_MPIRUN" -n 2 --oversubscribe --bind-to none "$ROOFSWEEP_BIN/roofsweep" dying.ini -o dying.nc >output 2>&1 &
+job=$!
+dying() {
+    grep -qs '"kind":"record"' dying.nc.journal
+}
+wait_until "$job" output dying
+# shellcheck disable=SC2046 # a word each
+(sleep 0.7; kill -TERM $(ranks_of "$job")) &
+expect 0 run 2 --resume dying.ini -o dying.nc
+wait "$job" || true
+complete dying.nc 40
+[ ! -e dying.nc.spare-1 ] || fail "there is a second file"
+
 batch=1 height=8 width="8, 16" write_sweep rounds.ini
 sed -i 's/^warmup/rounds = 3\n&/; s/^iterations = .*/iterations = 5000/' rounds.ini
 "$ROOFSWEEP_MPIRUN" -n 2 --oversubscribe --bind-to none "$ROOFSWEEP_BIN/roofsweep" rounds.ini >output 2>&1 &
@@ -54,6 +83,10 @@ complete rounds.nc 8
 [ "$(grep -c '"kind":"session"' rounds.nc.journal)" = 2 ] || fail "sessions"
 expect 0 run 2 --resume rounds.ini
 [ "$(grep -c '"kind":"session"' rounds.nc.journal)" = 2 ] || fail "a complete sweep of rounds began a session"
+# Rounds whose device no line describes are not dropped in silence.
+tac rounds.nc.journal | awk '!/"kind":"device"/ || n++ > 1' | tac >lost.nc.journal
+expect 1 "$ROOFSWEEP_BIN/roofsweep" --gather lost.nc.journal
+says "rows or rounds without a device are left out of lost.nc"
 PYTHONPATH=$root/postproc python '
 import sys, netCDF4, numpy
 from roofsweep_post.spread import half_width
