@@ -342,7 +342,7 @@ model = netCDF4.Dataset("gate/n1.nc")["device_model"][0]
 print(f"[{model}]", f"[{model} | small]", "where = label=grid", "time_median = 1 ns", sep="\n")
 ' >targets.ini
 printf 'HealthCheckProgram=%s\nHealthCheckInterval=5\nHealthCheckNodeState=IDLE\n' "$work/health.sh" >>slurm.conf
-sed -n '/^#!/,/^```/p' "$root/docs/operating.md" | sed "/^\`/d; 2i export PATH=$work:\$PATH SLURM_CONF=$SLURM_CONF
+sed -n '/^#!/,/^```/p' "$root/docs/operating.md" | sed "/^\`/d; s|^export PATH=|export SLURM_CONF=$SLURM_CONF PATH=$work:|
     s|/var/lib|/tmp|g; s/-n 8/-n 1/; s| gate >| $work/small1.ini >|; s|roofsweep-post|$ROOFSWEEP_POST|
     s|/etc/slurm/h200.ini|$work/targets.ini|" >health.sh
 chmod +x health.sh
@@ -351,3 +351,7 @@ drained() {
 }
 scontrol reconfigure
 wait_for "drained nodes" drained 2
+# Slurm gives an Epilog its job's variables, but no SLURM_TASKS_PER_NODE.
+sed "/scontrol/d; s|/tmp/roofsweep|$work/epilog|g" health.sh >epilog.sh
+expect 1 env -i SLURMD_NODENAME=n1 SLURM_JOB_ID=7 SLURM_JOBID=7 SLURM_NODELIST=n1 sh epilog.sh
+grep -q "^FAIL #0 .* small: time_median " epilog/verdicts || { cat epilog/*.log; fail "no verdict"; }
