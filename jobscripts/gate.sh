@@ -19,6 +19,10 @@ export SLURM_MPI_TYPE=${SLURM_MPI_TYPE:-pmix} # for Open MPI; `srun --mpi=list` 
 [ $# -ge 3 ] || set -- "$@" gate
 mkdir -p "$2"
 folder=$(cd "$2" && pwd)
+results=("$folder/fleet" "$folder/verdicts" "$folder/verdicts.json" "$folder/drain")
+some_nodes() {
+    [ -s "$folder/nodes" ] || { echo "gate.sh: no node in $folder/nodes" >&2; exit 2; }
+}
 
 case $1 in
 node)
@@ -29,6 +33,7 @@ node)
     exit "$status"
     ;;
 verdict)
+    some_nodes
     status=0 lost=() files=()
     while read -r node; do
         file=$folder/$node.nc ended=$(cat "$folder/$node.status" 2>/dev/null || echo unknown)
@@ -42,7 +47,7 @@ verdict)
             files+=("$file")
         fi
     done <"$folder/nodes"
-    rm -f "$folder/fleet" "$folder/verdicts" "$folder/drain"
+    rm -f "${results[@]}"
     verdicts=$folder/verdicts.part drain=$folder/drain.part
     : >"$verdicts"
     : >"$drain"
@@ -71,11 +76,16 @@ sinfo --noheader --Node --partition "$1" --states idle,alloc,mix --format %N | s
 while read -r node; do
     rm -f "$folder/$node.nc" "$folder/$node.status"
 done <"$folder/nodes"
-rm -f "$folder/verdicts" "$folder/drain"
-jobs=afterany
+rm -f "${results[@]}"
+some_nodes
+jobs=""
 while read -r node; do
-    jobs=$jobs:$(sbatch --parsable --job-name=gate --partition "$1" --nodes=1 --nodelist "$node" "${resources[@]}" \
-        --output "$folder/$node.log" "$0" node "$folder" "${@:3}")
+    if job=$(sbatch --parsable --job-name=gate --partition "$1" --nodes=1 --nodelist "$node" "${resources[@]}" \
+        --output "$folder/$node.log" "$0" node "$folder" "${@:3}"); then
+        jobs=$jobs:$job
+    else
+        echo "gate.sh: no job for $node" >&2 # it has a FAIL line among the verdicts
+    fi
 done <"$folder/nodes"
-sbatch --job-name=gate-verdict --partition "$1" --ntasks=1 --dependency "$jobs" \
+sbatch --job-name=gate-verdict --partition "$1" --ntasks=1 ${jobs:+"--dependency=afterany$jobs"} \
     --output "$folder/verdict.log" "$0" verdict "$folder"

@@ -576,6 +576,27 @@ echo 3 >gate/n2.status
 expect 1 bash "$root/jobscripts/gate.sh" verdict gate
 grep -q "^FAIL .*1 rows failed\|^FAIL .*wrong result" gate/verdicts || { cat gate/verdicts; fail "a failed row passes"; }
 [ "$(grep -c '^PASS' gate/verdicts)" = 7 ] || { cat gate/verdicts; fail "a failed row costs others their verdict"; }
+# A gate without a file leaves no verdicts of an earlier one, and a gate without a node gives none.
+rm gate/*.nc
+[ -e gate/verdicts.json ] || fail "no verdicts.json"
+gate_fails n1 "no result file"
+[ ! -e gate/verdicts.json ] || fail "verdicts.json is of an earlier gate"
+: >gate/nodes
+expect 2 bash "$root/jobscripts/gate.sh" verdict gate
+says "gate.sh: no node in "
+# A node that sbatch refuses costs no other node its job.
+mkdir stubs
+printf '#!/bin/sh\nprintf "%%s" "$NODES"\n' >stubs/sinfo
+printf '#!/bin/sh\ncase $* in *"--nodelist n2"*) exit 1 ;; esac\necho "$@" >>jobs\nwc -l <jobs\n' >stubs/sbatch
+chmod +x stubs/*
+expect 0 env PATH="$work/stubs:$PATH" NODES="n1
+n2
+n3
+" bash "$root/jobscripts/gate.sh" rack gate
+says "gate.sh: no job for n2"
+grep -q "^--job-name=gate-verdict .*--dependency=afterany:1:2 " jobs || { cat jobs; fail "no verdict after both jobs"; }
+expect 2 env PATH="$work/stubs:$PATH" NODES="" bash "$root/jobscripts/gate.sh" rack gate
+says "gate.sh: no node in "
 
 # Beside a node with one GPU, which has no roofs together, a node with several GPUs lacks nothing, and the other way
 # round.
