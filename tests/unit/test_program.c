@@ -317,6 +317,19 @@ BENCH_TEST(links_are_not_followed)
     assert_regions(&folder, 2, NAN);
 }
 
+/* Programs run in another folder than their worker. */
+BENCH_TEST(a_relative_folder_of_temporary_files_is_found)
+{
+    struct scratch made;
+    assert_int_equal(chdir(folder.path), 0);
+    setenv("TMPDIR", ".", 1);
+    assert_ok(scratch_create(&made, &failure));
+    unsetenv("TMPDIR");
+    assert_int_equal(chdir("/"), 0);
+    assert_int_equal(access(made.path, F_OK), 0);
+    scratch_remove(&made);
+}
+
 /* A killed worker leaves its folder. The next worker removes it, but no living worker's folder. */
 BENCH_TEST(folders_of_dead_workers_are_swept)
 {

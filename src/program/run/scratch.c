@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,13 +20,16 @@ enum { FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
 
 enum status scratch_create(struct scratch *scratch, struct error *error)
 {
-    const char *temporary = getenv("TMPDIR");
-    char host[65] = "";
+    const char *named = getenv("TMPDIR"), *temporary = named && *named ? named : "/tmp";
+    char whole[PATH_MAX], host[65] = "";
     struct scratch created;
+    if (!realpath(temporary, whole)) /* programs run in another folder */
+        return error_set(error, STATUS_FAILED, "%s: %s; TMPDIR names another place", temporary,
+                         strerror(errno));
     gethostname(host, sizeof host - 1);
     for (bool swept = false;; swept = true) {
-        snprintf(created.path, sizeof created.path, "%.3900s/roofsweep-program-%s-%s",
-                 temporary && *temporary ? temporary : "/tmp", host, unique);
+        snprintf(created.path, sizeof created.path, "%.3900s/roofsweep-program-%s-%s", whole, host,
+                 unique);
         if (!swept) /* before mkdtemp, so that a reaper soon guards the folder */
             scratch_sweep(created.path);
         const bool made = mkdtemp(created.path) != NULL;
