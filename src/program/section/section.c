@@ -609,7 +609,7 @@ static enum status precision_put(struct config *config, struct error *error)
     for (int i = 0; status && i < PRECISION_COUNT; ++i)
         if (strcmp(text, precision_info[i].name) == 0)
             status = STATUS_OK;
-    return status;
+    return status ? error_append(error, status, "; fp8, fp4 and int8 count as mixed") : STATUS_OK;
 }
 
 static enum status point_expand(struct point *p, struct error *error)
