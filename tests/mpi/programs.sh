@@ -150,6 +150,8 @@ expect 2 "$roofsweep" -d cpu -o none.nc --program "nosuchcmd 1"
 says "program: program: the program 'nosuchcmd' is not in PATH"
 expect 2 "$roofsweep" -d cpu -o none.nc --program "./nosuchcmd 1"
 says "'./nosuchcmd' is not there, or cannot be run; programs start in $work"
+expect 2 "$roofsweep" -d cpu -o none.nc --program "$work"
+says "is not there, or cannot be run; "
 [ ! -e none.nc.journal ] || fail "a journal of a program that does not exist"
 printf '[program layer]\ncommand = true {filters}\nfilters = 16\nmodel = conv2d\n' >model.ini
 expect 0 "$roofsweep" --dry-run model.ini

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -652,9 +653,10 @@ static bool path_has(const char *path, const char *folder, const char *program)
     for (const char *at = path; at; at = strchr(at, ':') ? strchr(at, ':') + 1 : NULL) {
         const int length = (int)strcspn(at, ":");
         char file[8192];
+        struct stat about;
         snprintf(file, sizeof file, "%s%s%.*s/%s", *at == '/' ? "" : folder, *at == '/' ? "" : "/",
                  length, at, program);
-        if (access(file, X_OK) == 0)
+        if (access(file, X_OK) == 0 && stat(file, &about) == 0 && S_ISREG(about.st_mode))
             return true;
     }
     return false;
