@@ -55,13 +55,13 @@ static enum status check_output(const char *path, struct error *error)
                : STATUS_OK;
 }
 
-/* With --overwrite only a journal may be replaced, never another file with this name. With --resume
- * journal_read refuses such files. */
-static enum status check_journal(const char *path, bool overwrite, struct error *error)
+/* Only a journal may be replaced, never another file with this name. With --resume journal_read
+ * refuses such files. */
+static enum status check_journal(const char *path, bool resume, struct error *error)
 {
     struct stat file;
     TRY(check_file(path, error));
-    if (overwrite && stat(path, &file) == 0 && file.st_size > 0 && !journal_recognised(path))
+    if (!resume && stat(path, &file) == 0 && file.st_size > 0 && !journal_recognised(path))
         return error_set(error, STATUS_USAGE,
                          "%s is no journal of roofsweep, but has a journal's name; move it, or "
                          "choose another --output",
@@ -141,7 +141,7 @@ enum status outputs_name(const char *path, bool resume, bool overwrite, struct o
 enum status outputs_check(const struct outputs *outputs, struct error *error)
 {
     TRY(check_output(outputs->netcdf, error));
-    TRY(check_journal(outputs->journal, outputs->overwrite, error));
+    TRY(check_journal(outputs->journal, outputs->resume, error));
     bool netcdf = exists(outputs->netcdf), journal = exists(outputs->journal);
     if (!outputs->resume && !outputs->overwrite && (netcdf || journal))
         return error_set(error, STATUS_USAGE,

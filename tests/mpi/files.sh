@@ -37,8 +37,10 @@ done
 
 # A file with the name of the journal that is no journal is kept, also with --overwrite.
 echo diary >own.nc.journal
-expect 2 "$roofsweep" --overwrite --output own.nc sweep.ini
-says "own.nc.journal is no journal of roofsweep"
+for option in --quiet --overwrite; do
+    expect 2 "$roofsweep" $option --output own.nc sweep.ini
+    says "own.nc.journal is no journal of roofsweep"
+done
 [ "$(cat own.nc.journal)" = diary ] || fail "--overwrite replaces what is no journal"
 
 # The manifest cannot be the output: neither by name, nor by a link, nor by its own `output`.
