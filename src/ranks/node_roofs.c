@@ -9,6 +9,7 @@
 #include "ranks/node_roofs.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -223,11 +224,23 @@ static void stop_busy_work(struct node *node)
         call_and_log(node, REQUEST_DEVICES, REPLY_DEVICES, "the last roof went on");
 }
 
+/* Number of this device's roofs without a value; *first is the first one, else unchanged. */
+static size_t count_failed(const struct node *node, const struct roof **first)
+{
+    size_t count = 0;
+    for (int64_t i = 0; i < node->device.roof_count; ++i)
+        if (isnan(roof_value(&node->device.roofs[i])) && count++ == 0)
+            *first = &node->device.roofs[i];
+    return count;
+}
+
 static void report_done(struct node *node, size_t roofs)
 {
+    const struct roof *first;
     node->left -= roofs < node->left ? roofs : node->left;
     if (node->progress && !node->leaving)
-        progress_update(node->progress, (struct progress_left){.count = node->left}, 0);
+        progress_update(node->progress, (struct progress_left){.count = node->left},
+                        count_failed(node, &first));
 }
 
 static bool wants_alone(const struct node *node, int kind)
@@ -483,6 +496,17 @@ static void warn_of_disturbed(const struct node *node)
                   device->uuid, device->hostname, disturbed, (int)device->roof_count);
 }
 
+static void warn_of_failed(const struct node *node)
+{
+    const struct device *device = &node->device;
+    const struct roof *first;
+    const size_t failed = count_failed(node, &first);
+    if (failed > 0)
+        log_print(node->log, LOG_WARNING, "%s on %s: %zu of %d roofs have no value: %s, %s: %s",
+                  device->uuid, device->hostname, failed, (int)device->roof_count, roof_name(first),
+                  roof_condition_name[first->condition], first->setting);
+}
+
 static void node_measure(struct node *node)
 {
     node->alone_roofs = count_alone(node, false);
@@ -530,6 +554,7 @@ void node_roofs_measure(MPI_Comm comm, struct executor *executor,
         call_and_log(node, REQUEST_RELEASE, REPLY_ROOFS, "roofs not released");
         device_order_roofs(&node->device);
         warn_of_disturbed(node);
+        warn_of_failed(node);
     }
     if (settings->request.links &&
         !links_measure(node->all, node->comm, executor, &settings->wait_limit, node->leaving, log))

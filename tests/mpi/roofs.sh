@@ -92,6 +92,7 @@ for device in 0, 1:
             assert numpy.isfinite(values).any(), (rank, name)
 assert (data.status == 0).all()
 '
+says " roofs have no value: l1 copy, alone: not measured: "
 
 # If a worker dies whenever it tunes, there are no roofs, and the log has the reason.
 worker '[ "$OMPI_COMM_WORLD_RANK" = 1 ] || exec "$REAL"
