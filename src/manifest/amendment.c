@@ -229,12 +229,17 @@ static const char *nearest_key(const struct manifest *manifest, const char *key)
 static enum status check_used(const struct writer *writer, const struct manifest *manifest,
                               struct error *error)
 {
+    static const char *const of_one_section[] = {"vary", "exclude", "list", NULL};
     const struct amendment *amendment = writer->amendment;
     char hint[WORDS_HINT];
     for (size_t i = 0; i < amendment->set_count; ++i) {
         const struct setting *setting = &writer->settings[i];
         if (setting->used)
             continue;
+        if (!*setting->section && words_find(of_one_section, setting->key) >= 0)
+            return error_set(error, STATUS_USAGE,
+                             "--set '%.60s' needs the label of a section: LABEL.%s",
+                             amendment->sets[i], setting->key);
         if (!*setting->section) {
             const char *near = nearest_key(manifest, setting->key);
             return error_set(error, STATUS_USAGE,

@@ -608,6 +608,7 @@ TEST(wrong_amendments_are_refused)
         {{.sets = {"dtype=fp16"}, .set_count = 1}, "'dtype'; did you mean 'precision'?"},
         {{.sets = {"precision=float32"}, .set_count = 1}, "did you mean 'fp32'?"},
         {{.sets = {"nonsense = 1"}, .set_count = 1}, "may have the key 'nonsense'"},
+        {{.sets = {"list=a.csv"}, .set_count = 1}, "needs the label of a section: LABEL.list"},
         {{.sets = {"second.batch=1"}, .set_count = 1},
          "no section here has the label 'second'; allowed: first"},
         {{.sets = {"batch"}, .set_count = 1}, "is not KEY=VALUE"},
