@@ -304,7 +304,8 @@ enum status amendment_read(const struct amendment *amendment, struct manifest **
     TRY(amendment_apply(amendment, *manifest, &text, error));
     enum status status = manifest_parse((*manifest)->path, text, strlen(text), &changed, error);
     free(text);
-    TRY(error_prefix(error, status, "after --set and --only"));
+    TRY(error_prefix(error, status, AMENDED));
+    changed->amended = true;
     changed->folder = (*manifest)->folder;
     (*manifest)->folder = NULL;
     manifest_destroy(*manifest);

@@ -30,6 +30,6 @@ bool amendment_is_empty(const struct amendment *amendment);
 
 /* Replaces *manifest, which has no errors, with the amended one. STATUS_USAGE, *manifest unchanged:
  * no section has the key or label, an entry of `sets` has no '=', or the amended text has errors
- * (which begin with "after --set and --only: "). */
+ * (which begin with AMENDED, as those of its plan do). */
 enum status amendment_read(const struct amendment *amendment, struct manifest **manifest,
                            struct error *error);

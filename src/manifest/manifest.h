@@ -13,9 +13,12 @@
 #include "manifest/section.h"
 #include "manifest/settings.h"
 
+#define AMENDED "after --set and --only"
+
 struct manifest {
     char *path;   /* as given, for messages */
     char *text;   /* the whole file, for journal and NetCDF; see manifest_embed_lists */
+    bool amended; /* by manifest/amendment.h: errors with a line begin with AMENDED */
     char *folder; /* absolute folder of the file, where programs run; NULL: from manifest_parse */
     struct sweep_settings sweep;
     struct measure_settings measure;

@@ -292,8 +292,10 @@ size_t plan_find(const struct plan *plan, const char *hash)
 }
 
 static enum status builder_fill(struct builder *builder, const struct manifest *manifest,
-                                uint64_t count, struct error *error)
+                                struct error *error)
 {
+    uint64_t count = 0;
+    TRY(manifest_count(manifest, &count, error));
     const size_t room = count > 0 ? count : 1;
     const struct section *first = manifest->sections;
     builder->plan->items = calloc(room, sizeof *builder->plan->items);
@@ -320,17 +322,15 @@ static enum status builder_fill(struct builder *builder, const struct manifest *
 
 enum status plan_create(const struct manifest *manifest, struct plan **plan, struct error *error)
 {
-    uint64_t count = 0;
-    TRY(manifest_count(manifest, &count, error));
     struct builder builder = {.plan = calloc(1, sizeof *builder.plan)};
-    enum status status = builder.plan ? builder_fill(&builder, manifest, count, error)
+    enum status status = builder.plan ? builder_fill(&builder, manifest, error)
                                       : error_set(error, STATUS_SYSTEM, "out of memory");
     free(builder.last);
     if (status)
         plan_destroy(builder.plan);
     else
         *plan = builder.plan;
-    return status;
+    return manifest->amended ? error_prefix(error, status, AMENDED) : status;
 }
 
 enum { NAME_WIDTH_MAX = 100 };

@@ -632,6 +632,18 @@ TEST(wrong_amendments_are_refused)
     }
 }
 
+/* Its lines are not those of the user's file. */
+TEST(errors_of_an_amended_plan_say_so)
+{
+    struct manifest *manifest = parse("[matmul a]\nm = 32, 64\n");
+    struct amendment amendment = {.sets = {"a.exclude=m=32, m=64"}, .set_count = 1};
+    struct plan *plan;
+    assert_ok(amendment_read(&amendment, &manifest, &failure));
+    assert_fails(plan_create(manifest, &plan, &failure), STATUS_USAGE,
+                 "after --set and --only: test.ini:2: exclude leaves out");
+    manifest_destroy(manifest);
+}
+
 /* ---- plans ---- */
 
 /* Each committed sweep has the expected configurations. All are possible and have a cost. */
