@@ -145,7 +145,8 @@ static enum status read_roofs(struct sweep *sweep, struct error *error)
     bool torn;
     outputs_journal_of(sweep->manifest->reuse, journal);
     if (journal_read(journal, &sweep->roofs_source, &torn, error))
-        return error_prefix(error, STATUS_USAGE, "%s:%d: [peaks] reuse", sweep->manifest->path,
+        return error_prefix(error, STATUS_USAGE, "%s%s:%d: [peaks] reuse",
+                            sweep->manifest->amended ? AMENDED ": " : "", sweep->manifest->path,
                             sweep->manifest->reuse_line);
     return STATUS_OK;
 }

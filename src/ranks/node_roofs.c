@@ -236,7 +236,7 @@ static size_t count_failed(const struct node *node, const struct roof **first)
 
 static void report_done(struct node *node, size_t roofs)
 {
-    const struct roof *first;
+    const struct roof *first = NULL;
     node->left -= roofs < node->left ? roofs : node->left;
     if (node->progress && !node->leaving)
         progress_update(node->progress, (struct progress_left){.count = node->left},
@@ -499,7 +499,7 @@ static void warn_of_disturbed(const struct node *node)
 static void warn_of_failed(const struct node *node)
 {
     const struct device *device = &node->device;
-    const struct roof *first;
+    const struct roof *first = NULL;
     const size_t failed = count_failed(node, &first);
     if (failed > 0)
         log_print(node->log, LOG_WARNING, "%s on %s: %zu of %d roofs have no value: %s, %s: %s",
