@@ -44,8 +44,8 @@ KNOWN = {
         "number": "config_device wall_time time_median time_median_low time_median_high busy_time caller_time "
         "caller_uncertainty gap_time overhead_time launches samples performance roof_fraction compute_roof "
         "bandwidth_roof flops_model flops_counted bytes_model workspace footprint sm_clock verify_error energy "
-        "energy_time energy_at_roofs energy_constant_share placements threads_running threads_waiting timer_overhead "
-        "sample_iterations",
+        "energy_time energy_at_roofs energy_constant_share placements threads_running threads_waiting host_load "
+        "timer_overhead sample_iterations",
     },
     ("config", "memory_level"): {"number": "arithmetic_intensity bytes_counted bytes_written level_time"},
     ("config", "number_format"): {"number": "flops_vector flops_tensor"},
