@@ -27,13 +27,15 @@ time         predicted time: roof x a factor. The factor is a mean of time / roo
 from, to     interval that contains the time in 95 of 100 cases, if FILE has similar rows
 nearest      the most similar row of FILE
 
---device FILE predicts for another device, whose roofs are in FILE. The predicted time is multiplied by a ratio. The
-ratio follows from the roof that takes most of the nearest row's time, from its share of the time, and from the launch
-overhead. The interval is wider, by the scatter of such predictions from an H100 to an H200.
+--device FILE predicts for another device, whose roofs are in FILE; `roof` is the time at these roofs. The predicted
+time is multiplied by a ratio. The ratio follows from the roof that takes most of the nearest row's time, from its share
+of the time, and from the launch overhead. The interval is wider, by the scatter of such predictions from an H100 to an
+H200. A configuration has no prediction if one of the devices lacks a roof that it needs.
 
---leave-one-out predicts each row from all other rows, and prints the errors. "by the roof" is the error if the largest
-of the three parts of `roof` is taken as the time. The other rows include rows of the same shape with other passes and
-precisions.
+--leave-one-out predicts each row from the rows of other configurations, and prints the errors. "by the roof" is the
+error if the largest of the three parts of `roof` is taken as the time. The other rows include rows of the same shape
+with other passes and precisions. The amounts of likeness stay those that are fitted to all rows. A workload needs three
+configurations.
 
 Exit status: 0; 1: some configurations have no prediction; 2: wrong options."""
 
@@ -42,6 +44,7 @@ SWEEPS = 12  # number of times that Likeness.search() goes through all parameter
 FLOOR = 0.01  # scatter of a time between two runs, as a share of the time
 START = 0.5  # standard deviation of log(time / roof) from which the search starts
 NORMAL = 1.96  # half of a 95 % interval, over the standard deviation
+FEWEST = 3  # number of configurations of a workload from which --leave-one-out predicts
 ACROSS = 0.05  # standard deviation of log(time / predicted time), from an H100 to an H200
 LEVELS = ("dram", "l2", "l1")
 COLUMNS = ["name", "configuration", "time", "time_low", "time_high", "roof", "nearest", "skipped"]
@@ -66,6 +69,9 @@ def planned(path):
     if found.returncode:
         raise Refused(found.stderr.strip() or f"{program} --dry-run {path}: status {found.returncode}")
     plan = pandas.DataFrame(json.loads(found.stdout)["configurations"])
+    if plan.empty:
+        raise Refused(f"{path} has no configuration to predict")
+    plan["words"] = [words_of(text) for text in plan["configuration"]]
     return plan.assign(flops=plan["flops"].astype(float), bytes=plan["bytes"].astype(float))
 
 
@@ -82,14 +88,14 @@ def roofs_of_devices(data):
     roofs["file"] = found["file"]
     for level in LEVELS:
         roofs[level] = found.get(f"device_peak_bandwidth_{level}", np.nan)
-    roofs["launch"] = found["device_launch_overhead"].fillna(0)
+    roofs["launch"] = found["device_launch_overhead"]
     return roofs.drop_duplicates(["file", "place"]).set_index(["file", "place"])
 
 
 def parts_at_roofs(table, roofs):
     """Returns for each configuration three times in s: of its FLOPs, its bytes and its launch at the device's roofs;
     NaN without the roof. roofs: a line of roofs_of_devices() for each configuration."""
-    precisions = pandas.Series([words.get("precision", "") for words in table["words"]])
+    precisions = pandas.Series([words.get("precision", "") for words in table["words"]], dtype=object)
     peak = np.full(len(table), np.nan)
     for precision in set(precisions) & set(roofs):
         own = (precisions == precision).to_numpy()
@@ -108,10 +114,12 @@ def number_of(word):
 class Likeness:
     """A Gaussian process over the configurations of one workload."""
 
-    def __init__(self, words, values):
-        """words: {parameter: text} of each row; values: log(time / roof) of each."""
+    def __init__(self, words, values, others=()):
+        """words: {parameter: text} of each row; values: log(time / roof) of each; others: words of configurations that
+        at() gets."""
         keys = sorted({key for own in words for key in own} - {"algorithm"})
-        numeric = {key for key in keys if all(number_of(own.get(key, "0")) is not None for own in words)}
+        every = [*words, *others]
+        numeric = {key for key in keys if all(number_of(own.get(key, "0")) is not None for own in every)}
         self.numbers, self.texts = sorted(numeric), sorted(set(keys) - numeric)
         self.rows = self.placed(words)
         self.centre = np.median(values)
@@ -176,11 +184,17 @@ class Likeness:
         variance = own - np.einsum("ij,jk,ik->i", alike, self.inverse, alike)
         return self.centre + alike @ self.weights, np.sqrt(variance.clip(FLOOR**2)), alike.argmax(axis=1)
 
-    def left_out(self):
-        """Returns for each row the mean and the standard deviation of its value, as predicted from all other rows
-        (Rasmussen and Williams, 5.4.2)."""
-        variance = 1 / np.diag(self.inverse)
-        return self.centre + self.values - self.weights * variance, np.sqrt(variance)
+    def left_out(self, groups):
+        """Returns for each row the mean and the standard deviation of its value, as predicted from the rows of other
+        groups (Rasmussen and Williams, 5.4.2)."""
+        mean, deviation, values = self.values.copy(), self.values.copy(), self.values + self.centre
+        for group in set(groups):
+            own = np.flatnonzero(groups == group)
+            covariance = np.linalg.inv(self.inverse[np.ix_(own, own)])
+            moved = self.centre - np.median(np.delete(values, own))
+            mean[own] = values[own] - covariance @ (self.weights[own] + moved * self.inverse[own].sum(axis=1))
+            deviation[own] = np.sqrt(np.diag(covariance))
+        return mean, deviation
 
 
 def measured(options):
@@ -205,32 +219,37 @@ def at_roofs(table, roofs):
     return np.array([parts.sum(axis=0), parts.max(axis=0)]).T
 
 
-def fitted(found):
+def fitted(found, others=()):
     made = {}
     for workload, own in found.groupby("workload"):
-        made[workload] = Likeness(list(own["words"]), np.log(own["time_median"] / own["roof"]).to_numpy()), own
+        made[workload] = Likeness(list(own["words"]), np.log(own["time_median"] / own["roof"]).to_numpy(), others), own
     return made
 
 
 def scales(own, here, there):
     """Returns for each measured row the expected ratio of its time on the device with the roofs `there` to its time on
-    the device with the roofs `here`."""
+    the device with the roofs `here`; NaN without the needed roofs."""
     shares, ratios = [own["compute_share"]], [(here / there).reindex(own["precision"])]
     for level in {f"level_time_{level}" for level in LEVELS} & set(own):
         shares.append(own[level] / own["time_median"])
         ratios.append(np.full(len(own), (here / there)[level.removeprefix("level_time_")]))
     shares = np.nan_to_num(np.array(shares, float)).clip(0, 1)
     largest = shares.argmax(axis=0), range(len(own))
-    share_of, ratio = shares[largest], np.nan_to_num(np.array(ratios, float), nan=1)[largest]
+    share_of = shares[largest]
+    ratio = np.where(share_of > 0, np.array(ratios, float)[largest], 1)
     queued = own["launches"].fillna(0) * (here["launch"] - there["launch"]) / own["time_median"]
     return 1 - share_of**2 * (1 - ratio) - queued.to_numpy()
 
 
 def print_left_out(found):
-    """Prints the errors of predictions of measured rows from all other rows."""
-    lines = []
-    for workload, (model, own) in fitted(found).items():
-        mean, deviation = model.left_out()
+    """Prints the errors of predictions of measured rows from the rows of other configurations."""
+    lines, few = [], []
+    for workload, own in found.groupby("workload"):
+        if own["config_hash"].nunique() < FEWEST:
+            few.append([workload, f"{len(own)}", *"----"])
+            continue
+        ((model, _),) = fitted(own).values()
+        mean, deviation = model.left_out(own["config_hash"].to_numpy())
         value = np.log(own["time_median"] / own["roof"]).to_numpy()
         off, guess = np.abs(np.expm1(mean - value)), np.abs(own["guess"] / own["time_median"] - 1)
         inside = np.abs(mean - value) < NORMAL * deviation
@@ -242,12 +261,27 @@ def print_left_out(found):
         + [share(np.median(guess))]
         for name, off, inside, guess in lines
     ]
-    print(table(["workload", "rows", "median error", "9 of 10 below", "inside", "by the roof"], texts), end="")
+    print(table(["workload", "rows", "median error", "9 of 10 below", "inside", "by the roof"], few + texts), end="")
+
+
+def reasons(lacking, models, devices):
+    """Returns a text that says why configurations have no prediction. devices: {file: line of roofs_of_devices()}."""
+    found = []
+    for path, device in devices.items():
+        missing = np.isnan(parts_at_roofs(lacking, pandas.DataFrame([device] * len(lacking)))).T
+        needed = [(words.get("precision", ""), "dram", "launch overhead") for words in lacking["words"]]
+        if names := sorted(set(np.array(needed)[missing])):
+            found.append(f"no roof in {path} of {listed(names)}")
+    if workloads := sorted(set(lacking["workload"]) - set(models)):
+        found.append(f"no measured row of {listed(workloads)} with a roof")
+    return "; ".join(found) or "no roof of the most similar row on the other device"
 
 
 def run(options):
     if bool(options.manifest) == options.leave_one_out:
         raise Refused("one of --manifest SWEEP.ini and --leave-one-out is needed")
+    if options.leave_one_out and (options.device or options.as_json):
+        raise Refused("--leave-one-out takes neither --device nor --json")
     found, roofs = measured(options)
     if options.leave_one_out:
         print_left_out(found)
@@ -255,19 +289,19 @@ def run(options):
     here = roofs.iloc[0]
     there = roofs_of_devices([load(options.device, DEVICES)]).iloc[0] if options.device else here
     plan = planned(options.manifest)
-    plan["words"] = [words_of(text) for text in plan["configuration"]]
-    plan[["roof", "guess"]] = at_roofs(plan, pandas.concat([roofs.iloc[[0]]] * len(plan)))
+    for name, device in (("roof_here", here), ("roof", there)):
+        plan[[name, "guess"]] = at_roofs(plan, pandas.DataFrame([device] * len(plan)))
     plan[["time", "time_low", "time_high", "nearest"]] = [np.nan, np.nan, np.nan, ""]
-    models = fitted(found)
-    workloads = plan["configuration"].str.partition(" ")[0]
+    models = fitted(found, plan["words"])
+    plan["workload"] = plan["configuration"].str.partition(" ")[0]
     for workload, (model, own) in models.items():
-        mine = (workloads == workload) & plan["skipped"].isna() & (plan["roof"] > 0)
+        mine = (plan["workload"] == workload) & plan["skipped"].isna() & (plan[["roof_here", "roof"]] > 0).all(axis=1)
         if mine.any():
             mean, deviation, nearest = model.at(list(plan.loc[mine, "words"]))
             if options.device:
                 mean, deviation = mean + np.log(scales(own, here, there)[nearest]), np.hypot(deviation, ACROSS)
             for name, shift in [("time", 0), ("time_low", -NORMAL), ("time_high", NORMAL)]:
-                plan.loc[mine, name] = plan.loc[mine, "roof"] * np.exp(mean + shift * deviation)
+                plan.loc[mine, name] = plan.loc[mine, "roof_here"] * np.exp(mean + shift * deviation)
             plan.loc[mine, "nearest"] = own["name"].to_numpy()[nearest]
     if options.as_json:
         print(as_json(plan[COLUMNS]), end="")
@@ -278,7 +312,8 @@ def run(options):
             for name, values, near in zip(plan["name"], times, plan["nearest"])
         ]
         print(table(["configuration", "roof", "time", "from", "to", "nearest"], texts, left=["nearest"]), end="")
-    lacking = workloads[plan["time"].isna() & plan["skipped"].isna()]
+    lacking = plan[plan["time"].isna() & plan["skipped"].isna()]
     if len(lacking):
-        say(f"no prediction of {len(lacking)} configurations: no measured row of {listed(sorted(set(lacking)))}")
+        devices = {options.files[roofs.index[0][0]]: here} | ({options.device: there} if options.device else {})
+        say(f"no prediction of {len(lacking)} configurations: {reasons(lacking, models, devices)}")
     return int(len(lacking) > 0)

@@ -22,9 +22,19 @@ data, tool = sys.argv[1:]
 found, _ = predict.measured(arguments(["predict", data + "/paper_h100.nc", "--where", "workload=conv2d"]))
 shuffled = found["time_median"].sample(frac=1, random_state=1).to_numpy()
 (model, own), = predict.fitted(found.assign(time_median=shuffled)).values()
-mean, _ = model.left_out()
+mean, _ = model.left_out(own["config_hash"].to_numpy())
 error = np.median(np.abs(np.expm1(mean - np.log(shuffled / own["roof"]))))
 assert error > 0.3, error
+# Each row is predicted as if the rows of its configuration did not exist.
+groups = own["config_hash"].to_numpy() + ""
+groups[:3] = groups[0]
+words, values = list(own["words"]), np.log(shuffled / own["roof"].to_numpy())
+with_fixed = type("", (predict.Likeness,), {"search": lambda self, start: model.fitted})
+others, again = with_fixed(words[3:], values[3:]), with_fixed(words, values).left_out(groups)
+assert np.allclose([found[:3] for found in again], others.at(words[:3])[:2]), "rows of a configuration are left out"
+
+mixed = predict.Likeness([{"padding": "1"}, {"padding": "2"}], np.array([0.0, 1.0]), [{"padding": "same"}])
+assert np.isfinite(mixed.at([{"padding": "same"}])[0]).all(), "a word beside the numbers of the file"
 
 def predicted(*words):
     return json.loads(subprocess.run([tool, "predict", *words, "--json"], capture_output=True, check=True).stdout)
@@ -61,3 +71,23 @@ says "one of --manifest SWEEP.ini and --leave-one-out"
 printf '[conv2d]\nbtch = 16\n' >wrong.ini
 expect 2 "$root/postproc/roofsweep-post" predict "$data/paper_h100.nc" --manifest wrong.ini
 says "wrong.ini:2"
+
+# A roof that one of the devices lacks is no reason to predict with another.
+printf '[matmul]\nm = 8192\nn = 8192\nk = 8192\nprecision = fp16, fp8\n' >roof.ini
+expect 1 "$root/postproc/roofsweep-post" predict "$data/node_2xh100.nc" -m roof.ini --device "$data/roofs_2xcpu.nc"
+says "no prediction of 2 configurations: no roof in $data/roofs_2xcpu.nc of fp16, fp8"
+! grep -q "fp8 .*[0-9] [mu]*s" output || fail "a time without a roof"
+expect 0 "$root/postproc/roofsweep-post" predict "$data/node_2xh100.nc" -m roof.ini
+cp output own
+expect 0 "$root/postproc/roofsweep-post" predict "$data/node_2xh100.nc" -m roof.ini --device "$data/node_4xh200.nc"
+[ "$(awk '/fp16/ { print $3 }' own)" != "$(awk '/fp16/ { print $3 }' output)" ] || fail "the roof of the old device"
+expect 2 "$root/postproc/roofsweep-post" predict "$data/node_2xh100.nc" -m "$root/sweeps/roofs.ini"
+says "roofs.ini has no configuration to predict"
+expect 2 "$root/postproc/roofsweep-post" predict "$data/roofs_2xh100.nc" -m roof.ini
+[ "$(wc -l <output)" = 1 ] || { cat output; fail "more than the message"; }
+expect 2 "$root/postproc/roofsweep-post" predict "$data/node_2xh100.nc" --leave-one-out --json
+says "takes neither --device nor --json"
+# A workload of two configurations has no errors, and does not count in the line "all".
+expect 0 "$root/postproc/roofsweep-post" predict "$data/resnet50_h200.nc" --leave-one-out
+grep -q "^linear  *2  *-  *-  *-  *-$" output || { cat output; fail "errors of two rows"; }
+grep -q "^all  *50 " output || { cat output; fail "two rows among all"; }
