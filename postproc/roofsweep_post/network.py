@@ -22,15 +22,18 @@ of roof      time that the layers would take at their roofs, over their time. A 
 saved        total less the time at the roofs: the most that better kernels could save
 samples      notes, as in `rows`. Times of noisy or preempted rows are included as measured
 backward     gradients of data and of weights, from rows with `pass = backward`, or else from a row for each gradient
-training     forward and backward
+training     forward and backward. A row with `pass = training` of conv2d is a "training step" if its layer has no
+             backward rows, and is left out otherwise, because these contain it
 
 There are tables for each device, and for each value of the parameters that the sections vary (precision, batch). LABEL
 is needed if lists of the file have several labels. --before FILE shows instead the changes of each layer since an
 earlier file.
 
-Exit status: 0; 1: layers were not measured, so the totals lack them; 2: no list, or wrong options."""
+Exit status: 0; 1: layers were not measured, or a table lacks layers of another one, so totals lack them; 2: no list, or
+wrong options."""
 
 WORST = 5
+WAYS = ["forward", "backward", "training step"]
 # Columns of --json.
 COLUMNS = [
     *("series", "place", "layer", "name", "workload", "count", "pass", "direction", "configuration", "status"),
@@ -91,15 +94,18 @@ def series_of(layers):
 
 
 def directions(lines):
-    """Returns "forward", "backward" or "" for each line. "" is for lines whose time other lines contain: training
-    steps, and gradients of one tensor if the layer also has the pass `backward`. If a layer has only one configuration,
-    it is "forward", whatever its pass."""
+    """Returns "forward", "backward", "training step" or "" for each line. "" is for lines whose time other lines
+    contain: training steps if the layer has backward rows, and gradients of one tensor if it also has the pass
+    `backward`. A layer with one configuration is "forward", whatever its pass, because a transposed convolution is
+    `backward-data` in a forward network. If all layers are so and have one pass, the pass decides."""
     alone = lines.groupby("place")["configuration"].transform("nunique") == 1
-    whole = lines.groupby("place")["pass"].transform(lambda own: (own == "backward").any())
-    found = np.where(lines["pass"].str.startswith("backward"), "backward", "forward")
-    found = np.where((lines["pass"] == "training") & (lines["workload"] == "conv2d"), "", found)
-    found = np.where(whole & lines["pass"].str.startswith("backward-"), "", found)
-    return np.where(alone, "forward", found)
+    whole = (lines["pass"] == "backward").groupby(lines["place"]).transform("any")
+    backward = lines["pass"].str.startswith("backward")
+    step = (lines["pass"] == "training") & (lines["workload"] == "conv2d")
+    contained = step & backward.groupby(lines["place"]).transform("any")
+    contained |= whole & backward & (lines["pass"] != "backward")
+    found = np.select([contained, step, backward], ["", "training step", "backward"], "forward")
+    return found if alone.all() and len(set(found)) == 1 else np.where(alone, "forward", found)
 
 
 def totals(layers, file):
@@ -121,17 +127,18 @@ def added(values):
 
 
 def sums(lines):
-    parts = [(name, own) for name, own in lines.groupby("direction", sort=False)]
-    parts = sorted(parts, key=lambda part: part[0] == "backward") + [("training", lines)] * (len(parts) > 1)
+    parts = {name: lines[lines["direction"] == name] for name in WAYS if (lines["direction"] == name).any()}
+    if {"forward", "backward"} <= set(parts):
+        parts["training"] = lines[lines["direction"] != "training step"]
     return table(
         ["", "layers", "total", "of roof", "saved"],
         [
-            [name, f"{own['count'].sum()}", column(own["total"].sum(), "s")]
+            [name, f"{own['count'].sum()}", column(added(own["total"]), "s")]
             + [
                 share(added(own["at_roof"]) / own["total"][own["at_roof"].notna()].sum()),
                 column(added(own["saved"]), "s"),
             ]
-            for name, own in parts
+            for name, own in parts.items()
         ],
     )
 
@@ -207,12 +214,22 @@ def read(path, label, where):
     return totals(layers_of(found, label), path)
 
 
+def gaps(found):
+    """Returns {" in SERIES": places of the list without a row}; "" stands for all series."""
+    series = {f" in {name}": {*own["place"]} for name, own in found.groupby("series", sort=False)}
+    series = {"": {*found["place"]}} if len(set(map(frozenset, series.values()))) == 1 else series
+    every = {*range(1, found["place"].max() + 1)}
+    return {text: sorted(every - places) for text, places in series.items() if every - places}
+
+
 def run(options):
+    if options.before and options.as_json:
+        raise Refused("--json prints no changes: leave out --before")
     found = read(options.file, options.label, options.where)
-    if gaps := sorted({*range(1, found["place"].max() + 1)} - {*found["place"]}):
-        which = f"the list's configurations {listed(map(str, gaps))} have no row"
-        say(f"{which}: no section takes their workload, or exclude leaves them out")
-    missing = found[found["status"] != "measured"]
+    for text, places in gaps(found).items():
+        which = f"the list's configurations {listed(map(str, places))} have no row{text}"
+        say(f"{which}: no section takes their workload, or exclude or --where leaves them out")
+    lacking = found.groupby("series")["place"].nunique() < found["place"].nunique()
     if options.as_json:
         print(as_json(found[COLUMNS]), end="")
     elif options.before:
@@ -223,4 +240,4 @@ def run(options):
             print(f"{lines['label'].iloc[0]} {name}".rstrip() + "\n" + sums(lines))
             print(by_layer(lines, whole) + "\n" + by_limiter(lines, whole))
             print("where most time could be saved\n" + by_layer(worst_of(lines), whole))
-    return int(len(missing) > 0)
+    return int(lacking.any() or (found["status"] != "measured").any())

@@ -326,6 +326,9 @@ row "^a b " forward 2 "25.00 us" "50.00 us" "1.2 %" "37.3 %" "31.33 us"
 row "^batch batch=16" forward 1
 row "^gone " failed
 row "^rnn " "4.000 ms" "98.2 %"
+doctored net.nc none.nc 'data["status"][:] = 2'
+expect 1 script network none.nc net
+grep -q "^forward  *8  *-  *-  *-$" output || { cat output; fail "a total of failed layers"; }
 doctored net.nc earlier.nc 'data["time_median"][3] *= 2'
 expect 1 script network net.nc net --before earlier.nc
 row "^ *rnn " "8.000 ms" "4.000 ms" "-50.0 %"
@@ -334,6 +337,7 @@ doctored earlier.nc earlier.nc 'for name in "uuid", "device_uuid":
     data[name][:] = numpy.array([f"other {text}" if text else "" for text in data[name][:]], object)'
 expect 1 script network net.nc net --before earlier.nc
 row "all 7 layers of both" "8.075 ms" "4.075 ms"
+refused "leave out --before" network net.nc net --before earlier.nc --json
 refused "lists of several labels: name one; there are: net, other" network net.nc
 refused "no row comes from a list" network golden.nc
 python '
@@ -344,7 +348,7 @@ assert found == ["x a c batch=1", "x a c batch=2"], found
 ' || fail "names of lists in several files"
 python '
 import numpy, pandas
-from roofsweep_post.network import totals
+from roofsweep_post.network import gaps, sums, totals
 passes = ["forward", "backward-data", "backward-filter", "backward"]
 rows = [(place, name, precision) for place in (1, 2) for name in passes[: 2 + place] for precision in ("fp16", "fp32")]
 lines = pandas.DataFrame(rows + [(3, "backward-data", "fp32")], columns=["place", "pass", "precision"])
@@ -355,6 +359,18 @@ found = totals(lines, "x").groupby(["series", "direction"])[["total", "at_roof"]
 assert list(found["total"]) == list(found["at_roof"]) == [2 * (1 + 2), 2 * 3] * 2, found
 split = lines.assign(device_name=numpy.where(lines["place"] == 1, "#0", "#1"))  # each device has other rows
 assert (totals(split, "x").groupby(["series", "direction"])[["total", "at_roof"]].sum() == found).all(axis=None)
+# training steps: alone they are no forward passes; backward rows of the layer contain them
+step = lines.assign(**{"pass": "training", "configuration": "conv2d pass=training"}).drop_duplicates("place")
+assert list(totals(step, "x")["direction"]) == ["training step"] * 3
+pair = pandas.concat([step, step.assign(**{"pass": "forward", "configuration": "conv2d pass=forward"})])
+assert list(totals(pair, "x")["direction"]) == ["training step"] * 3 + ["forward"] * 3
+assert [row.split()[0] for row in sums(totals(pair, "x")).splitlines()[1:]] == ["forward", "training"]
+assert "training step" not in set(totals(pandas.concat([lines, step]).query("place < 3"), "x")["direction"])
+gradient = lines[lines["pass"] == "backward-data"].drop_duplicates("place").assign(configuration="conv2d")
+assert set(totals(gradient, "x")["direction"]) == {"backward"}
+# a series that lacks a layer of another one
+assert gaps(totals(lines.query("place < 3 and (place < 2 or precision != \"fp32\")"), "x")) == {" in precision=fp32": [2]}
+assert gaps(totals(lines.query("place != 2"), "x")) == {"": [2]}
 ' || fail "series and directions of a network"
 
 # `spread` finds planted components. A file without rounds is an error.
