@@ -1,5 +1,8 @@
 """The command `baseline` writes targets for `check` from the files of healthy devices."""
 
+import re
+from collections import Counter
+
 import numpy as np
 import pandas
 
@@ -83,11 +86,11 @@ def row_centres(files):
     found = centres(compare.medians(table.assign(value=table["own_time"]), "key"))
     found = found[found["devices"] > 1]
     names = dict(zip(table["key"], table["name"]))
-    twice = pandas.Series(list(names.values())).duplicated(keep=False)
-    unique = {key: f"{name} {key[:8]}" * again or name for (key, name), again in zip(names.items(), twice)}
+    counts = Counter(names.values())
+    unique = {key: f"{name} {key[:8]}" if counts[name] > 1 else name for key, name in names.items()}
     return found.assign(
         text=found["key"].map(dict(zip(table["key"], table["configuration"]))),
-        name=found["key"].map(unique).str.replace("[|\\[\\]]", "_", regex=True),
+        name=[re.sub(r"[|\[\]]", "_", unique[key]) for key in found["key"]],
     )
 
 

@@ -203,9 +203,10 @@ def judged(data, targets, references):
             verdict.add(
                 "rows", f"{len(failed)} rows failed, the first: {failed['error'].iloc[0]}", value=float(len(failed))
             )
-        if model not in targets.by_model:
-            known = ", ".join(targets.by_model) or "none"
-            verdict.add("targets", f"no targets for {model}; {plain(targets.path)} has: {known}")
+        known = [*targets.by_model, *(section[0] for section in references.sections)]
+        if model not in known:
+            names = ", ".join(dict.fromkeys(known)) or "none"
+            verdict.add("targets", f"no targets for {model}; {plain(targets.path)} has: {names}")
         elif not verdict.checks:
             verdict.add("targets")  # an empty section has no target, so the device passes
         presence.add(verdict, first[place])

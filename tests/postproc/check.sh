@@ -66,6 +66,12 @@ expect 0 script check timer.nc --targets timer.ini --quiet
 expect 1 script check roofs.nc --targets fleet.ini --quiet
 [ "$(grep -c '^FAIL.*no row of this device was measured' output)" = 4 ] || { cat output; fail "no row, and it passes"; }
 
+# A file with only roofs gives targets of roofs. A model may have only references of configurations.
+expect 0 script baseline "$root/tests/data/roofs_2xh100.nc" --output roofs.ini
+says " roofs and 0 configurations in roofs.ini"
+sed '/ | /,$!d' fleet.ini >references.ini
+expect 0 script check "$root/tests/data/node_4xh200.nc" --targets references.ini --quiet
+
 cp "$root/sweeps/targets.ini" own.ini
 kept own.ini "cannot write own.ini: it is an input file" check sick.nc --targets own.ini --json own.ini
 
