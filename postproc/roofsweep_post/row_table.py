@@ -104,6 +104,10 @@ def run(options):
     found = found.assign(text=found["name"]).head(options.most)
     if options.labels:
         found["text"] = found["label"] + ": " + found["text"]
+    if not measured.all():
+        way = f"{' '.join(options.files)} --columns name,status,error --where status!=measured"
+        count = f"{(~measured).sum()} of {len(measured)} configurations were not measured"
+        say(f"{count}; `roofsweep-post export {way}` says why")
     if options.as_json:
         found = found.assign(advice=advise(found) if options.advice else "")
         times = [name for name in found if name.startswith("wall_time")] if options.time else []
@@ -113,10 +117,6 @@ def run(options):
     if options.energy:
         print(of_energy(found), end="")
         return 0
-    if not measured.all():
-        way = f"{' '.join(options.files)} --columns name,status,error --where status!=measured"
-        count = f"{(~measured).sum()} of {len(measured)} configurations were not measured"
-        say(f"{count}; `roofsweep-post export {way}` says why")
     if options.time:
         print(of_wall_time(found), end="")
         return 0

@@ -87,7 +87,8 @@ says "noisy"
 refused " or filters" rows "$h200" --where filter=16
 refused "no variable 'time'; did you mean time_median or " export "$h200" --columns time
 refused "no row has batch=77" rows "$h200" --where batch=77
-expect 0 script rows golden.nc --labels --json --where "batch == 16"
+script rows golden.nc --labels --json --where "batch == 16" >output 2>said || fail "rows --json"
+grep -q "2 of 4 configurations were not measured" said || fail "rows --json leaves rows out in silence"
 python 'import json; row = json.load(open("output"))[0]; assert row["name"].startswith("batch") and row["time_median"] == 2.5e-5, row' ||
     fail "rows --json"
 expect 0 script rows golden.nc --time
