@@ -236,6 +236,12 @@ def check_network(data):
     areas = np.concatenate([found.get_sizes() for found in plane.collections if "layers|" in (found.get_gid() or "")])
     wanted = np.sort(own["total"])
     assert np.allclose(np.sort(areas) / areas.sum(), wanted / wanted.sum()), areas
+    failed = data["status"].copy()
+    failed[list(data.config_hash.values).index(own["config_hash"].iloc[0])] = "failed"
+    lacking = data.assign(listed=("config", np.array(texts, object)), status=failed)
+    plane, _ = figures.draw(lacking, "network", where, width="page")
+    text = f"{places[0]} layers are missing: they failed or have no FLOPs."
+    assert text in plain_caption(plane), plain_caption(plane)
     assert "no row comes from a list" in refusal(data, "network", where)
 
 
@@ -347,6 +353,11 @@ def check_kernels(data, paper):
     drawn = axes.collections
     without = paper.assign(kernel_flops_counted=paper["kernel_flops_counted"] * np.nan)
     assert "kernels = yes" in refusal(without, "kernels"), "kernels that were not counted"
+    moved = paper["kernel_bytes_counted"].copy()
+    moved[::2] = np.nan
+    (axes,) = figures.draw(paper.assign(kernel_bytes_counted=moved), "kernels", where, labels=["conv2d-filters"])
+    assert "kernels whose bytes or times are not known are left out" in plain_caption(axes), plain_caption(axes)
+    assert "has counted bytes of dram" in refusal(paper.assign(kernel_bytes_counted=moved * np.nan), "kernels")
     roofless = paper.assign({name: paper[name] * np.nan for name in paper if name.startswith("device_peak_")})
     (axes,) = figures.draw(roofless, "kernels", where, labels=["conv2d-filters"])
     assert len(axes.collections) == len(drawn), "a file without roofs: not all kernels are drawn"
@@ -360,6 +371,7 @@ def check_kernels(data, paper):
 
 def check_nodes(four):
     axes = draw(four, "map", ["condition=alone"], width="page")
+    assert "are work in a clock cycle" in plain_caption(axes), plain_caption(axes)
     (image,) = axes.get_images()
     matrix = np.asarray(image.get_array())
     assert matrix.shape == (44, 4), matrix.shape
@@ -396,6 +408,7 @@ def check_history(files, four):
     dates = [label.get_text().replace("\n", " ") for label in axes.get_xticklabels()]
     assert dates == [f"{start:%Y-%m-%d %H:%M:%S}" for start, _ in sessions], dates
     assert f"Left out, without a roof of it: {four.attrs['path']}." in plain_caption(axes), plain_caption(axes)
+    assert "are work in a clock cycle" in plain_caption(axes), plain_caption(axes)
     (line,) = [line for line in axes.get_lines() if line.get_gid() == "dram triad, alone"]
     assert np.allclose(line.get_xdata(), range(len(sessions)))
     assert np.allclose(line.get_ydata(), 100 * np.array([value for _, value in sessions]) / sessions[0][1])

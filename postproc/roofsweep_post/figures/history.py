@@ -120,6 +120,8 @@ def explained(scene, ticks):
         if len(steep):
             months = [f"{key} {percent(1 + month)}" for key, month in zip(steep["key"], steep["month"])]
             device += f" In 30 days: {listed(months, 3)}."
+    cycles = nodes.cycles_text(scene.found)
+    device += f" {cycles}." * bool(cycles)
     word = driver_word(scene.files[0], ...).capitalize()
     for number in changed(scene):
         device += f" {word} {scene.drivers[number]} from {' '.join(ticks[number].split())} on."

@@ -18,17 +18,22 @@ CORNERS = 1.4  # width over root of the area, for the widest symbol, a diamond
 
 
 def located(scene):
-    """Returns (kernels with FLOPs, kernels without FLOPs). All have bytes at the scene's memory level."""
+    """Returns (kernels with FLOPs and with bytes at the scene's memory level, kernels without FLOPs, number of kernels
+    with FLOPs whose bytes or times are not known)."""
     level = scene.level if scene.level not in ("row", "all") else "dram"
     table, name = kernel_rows(scene), f"kernel_bytes_counted_{level}"
     if not table["kernel_flops_counted"].notna().any():
         raise Refused("the kernels of these rows were not counted: kernels = yes in [measure]")
-    table = table[table["kernel_flops_counted"].notna() & (table[name] > 0) & (table["kernel_time"] > 0)]
+    without = table[table["kernel_flops_counted"] == 0]
+    table = table[table["kernel_flops_counted"] > 0]
+    known = (table[name] > 0) & (table["kernel_time"] > 0)
+    if len(table) and not known.any():
+        raise Refused(f"no kernel of these rows with FLOPs has counted bytes of {level}: choose another --level")
     table = table.assign(
         intensity=table["kernel_flops_counted"] / table[name],
         speed=table["kernel_flops_counted"] / table["kernel_time"],
     )
-    return table[table["intensity"] > 0], table[table["intensity"] == 0]
+    return table[known], without, (~known).sum()
 
 
 def draw_circles(axes, labels, table, looks):
@@ -52,7 +57,7 @@ def name_rows(labels, table, rows):
 
 def draw(figure, axes, scene, annotate, height):
     (axes,) = axes
-    table, without = located(scene)
+    table, without, unknown = located(scene)
     if table.empty:
         raise Refused("no kernel of these rows does FLOPs")
     note = left_out(table)
@@ -81,7 +86,8 @@ def draw(figure, axes, scene, annotate, height):
     ]
     time = f"{100 * without['share'].sum() / len(scene.rows):.0f} % of the time"
     idle = f"{len(without)} kernels without FLOPs, which take {time}, have no place here" if len(without) else ""
-    notes = [numbers, note, idle]
+    lost = f"{unknown} kernels whose bytes or times are not known are left out" if unknown else ""
+    notes = [numbers, note, idle, lost]
     scale = frame.settle(figure, [axes], height, handles, frame.caption(scene, *notes, lines=False))
     drawn, labels = classic.draw_roofs(axes, roofs), marks.Labels(axes, scale)
     for x, y in drawn.values():

@@ -77,7 +77,9 @@ def draw(figure, axes, scene, annotate, height):
     handles.append(Patch(facecolor="white", edgecolor=style.BLACK, linewidth=0.8, label="slower than the noise"))
     numbers = f" Cells of {NUMBERED} % or more have a number." * (len(devices) <= MOST_NUMBERED)
     pale = "Pale cells are within the noise of their figures."
-    text = nodes.caption(scene, f"{WHAT}. {nodes.reference_text(scene)}.{numbers} {pale} {nodes.outliers_text(found)}")
+    facts = [WHAT, nodes.cycles_text(found), nodes.reference_text(scene)]
+    whole = frame.sentences([*facts, f"{numbers} {pale} {nodes.outliers_text(found)}".strip()])
+    text = nodes.caption(scene, whole)
     longest = max(len(name) for name in names) if turned else 0
     frame.settle(figure, [axes], height, handles, text, left=left, bottom=0.35 + LETTER * longest)
     return [axes]

@@ -18,14 +18,19 @@ NOTE = "The area of a layer is its time, as often as the network has it. A line 
 
 
 def lines_of(scene):
-    """Returns the lines of roofsweep_post.network.totals() that have a total. Column bar: name of the bar of the
-    line."""
+    """Returns the lines of roofsweep_post.network.totals() that have a total, and the number of layers without one.
+    Column bar: name of the bar of the line."""
     labels = scene.rows["label"].unique()
-    found = scene.rows.assign(device_name=scene.rows["model"])
-    lines = totals(layers_of(found, labels[0] if len(labels) == 1 else None), "")
+    label = labels[0] if len(labels) == 1 else None
+    lines, every = (
+        totals(layers_of(table.assign(device_name=table["model"]), label), "") for table in (scene.rows, scene.chosen)
+    )
+    known = [*zip(lines["configuration"], lines["place"])]
+    every = every.drop_duplicates(["configuration", "place"])
+    missing = every["count"][[key not in known for key in zip(every["configuration"], every["place"])]].sum()
     both = lines["direction"].nunique() > 1
     names = [f"{name} {way * both}".strip() for name, way in zip(lines["series"], lines["direction"])]
-    return lines.assign(bar=names)[lines["total"].notna()]
+    return lines.assign(bar=names)[lines["total"].notna()], missing
 
 
 def draw_bars(axes, lines, colours):
@@ -70,7 +75,8 @@ def draw_plane(axes, scale, lines, colours, markers, annotate):
 
 
 def draw(figure, axes, scene, annotate, height):
-    (plane, bars), lines = axes, lines_of(scene)
+    (plane, bars), (lines, missing) = axes, lines_of(scene)
+    note = f"{missing} layers are missing: they failed or have no FLOPs. " * bool(missing) + NOTE
     limits = list(dict.fromkeys(lines.sort_values("total", ascending=False)["limited_by"]))
     colours = {name: style.COLOURS[number % len(style.COLOURS)] for number, name in enumerate(limits)}
     markers = {name: style.MARKERS[number % len(style.MARKERS)] for number, name in enumerate(lines["series"].unique())}
@@ -85,7 +91,7 @@ def draw(figure, axes, scene, annotate, height):
     handles += [marks.symbol(name, marker=marker) for name, marker in markers.items()] * (len(markers) > 1)
     handles += [marks.line("machine balance", (0, (4, 1.5)), style.BLACK), marks.line("equal run time", (0, (6, 2)))]
     draw_bars(bars, lines, colours)
-    scale = frame.settle(figure, axes, height, handles, frame.caption(scene, NOTE, lines=False))
+    scale = frame.settle(figure, axes, height, handles, frame.caption(scene, note, lines=False))
     key = draw_plane(plane, scale, lines, colours, markers, annotate)
-    frame.settle(figure, axes, height, handles, frame.caption(scene, NOTE, key, lines=False))
+    frame.settle(figure, axes, height, handles, frame.caption(scene, note, key, lines=False))
     return axes

@@ -73,6 +73,12 @@ def caption(nodes, key=""):
     return frame.sentences([*dict.fromkeys(facts), key])  # without repeated facts
 
 
+def cycles_text(found):
+    """Returns a sentence on roofs whose values are not speeds."""
+    what = "Roofs of vector and tensor units, sustained roofs, and L2 roofs together are work in a clock cycle"
+    return what * bool(found["unit"].str.endswith("/cycle").any())
+
+
 def reference_text(nodes):
     return REFERENCES[len(nodes.files) > 1].replace("reference:", "The reference is")
 

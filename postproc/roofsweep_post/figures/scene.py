@@ -57,6 +57,7 @@ class Scene:
     chosen_by: str | None = None  # parameter of --by
     order: tuple = ()  # values whose series come first
     left_out: int = 0  # rows that lack what the figure draws
+    chosen: object = None  # the chosen rows with those that failed or have no FLOPs
 
     def __post_init__(self):
         self.extent = self.rows if self.extent is None else self.extent
@@ -205,8 +206,9 @@ def scene(data, where=(), series=None, by=None, level="dram", labels=(), known=N
     first."""
     files = several(data)
     check_rows(files)
-    table = choose(rows(files), where)
-    table = by_label(table, labels) if labels else table
+    table = choose(rows(files, measured=False), where)
+    chosen = table = by_label(table, labels) if labels else table
+    table = table[table["status"] == "measured"]
     for name, why in {"performance": "no row that was chosen is measured and has FLOPs", **(known or {})}.items():
         table = table[table[name].notna()]
         if table.empty:
@@ -243,6 +245,7 @@ def scene(data, where=(), series=None, by=None, level="dram", labels=(), known=N
         roofs[model] = ceilings(files[file], devices)
     curves = series_of(table, keys, by, files, sources, order=order)
     found = Scene(files, table, curves, level, roofs, sources, shared, keys=keys, chosen_by=by, order=order)
+    found.chosen = chosen
     if len(found.swept) > 1:
         for series in found.series:
             by = f" (by {short_name(series.by)})" if series.by else ""
