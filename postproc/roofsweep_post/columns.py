@@ -120,7 +120,7 @@ COMPUTED = {
     "limited_by": lambda table: table["limiter"],
     "limiter_cause": limiter_cause,
     "evidence": lambda table: table["limiter_evidence"] + (" (" + table["cause"] + ")").where(table["cause"] != "", ""),
-    "busy": lambda table: table["time_median"] - table["gap_time"],
+    "busy": lambda table: table["own_time"] - table["gap_time"],
     "caller_slower": caller_slower,
     "marks": marks,
     "flops_ratio": lambda table: table["flops_counted"] / table["flops_model"],

@@ -30,7 +30,7 @@ def with_times(table):
     balance = table["peak"] / table["bandwidth_at"]
     over = table["intensity_at"] >= balance
     ratio = table["intensity_at"] / balance
-    time = table["time_median"]
+    time = table["own_time"]
     return table.assign(
         bytes_at=table["flops"] / table["intensity_at"],
         balance_at=balance,

@@ -15,8 +15,8 @@ from .texts import Refused, column, listed, percent, say, share, table
 HELP = "a network from its layers: total, by layer, by limiter, and what could be saved"
 DESCRIPTION = """Adds up the times of the rows that a list of the manifest (list = FILE.csv) names.
 
-total        sum of count x time of one iteration, over all layers. Layers that the list leaves out, and the time that a
-             framework takes between layers, are not included
+total        sum of count x time of one iteration (own_time: without the timer's), over all layers. Layers that the list
+             leaves out, and the time that a framework takes between layers, are not included
 of roof      time that the layers would take at their roofs, over their time. A row above its roof counts as 100 %; rows
              without a roof are left out
 saved        total less the time at the roofs: the most that better kernels could save
@@ -37,7 +37,7 @@ WAYS = ["forward", "backward", "training step"]
 # Columns of --json.
 COLUMNS = [
     *("series", "place", "layer", "name", "workload", "count", "pass", "direction", "configuration", "status"),
-    *("time_median", "total", "at_roof", "saved", "roof_fraction", "limited_by"),
+    *("time_median", "own_time", "total", "at_roof", "saved", "roof_fraction", "limited_by"),
 ]
 
 
@@ -114,7 +114,7 @@ def totals(layers, file):
     for name, lines in series_of(layers).items():
         lines = lines.assign(series=name, direction=directions(lines))
         lines = lines[lines["direction"] != ""]
-        lines["total"] = lines["count"] * lines["time_median"].where(lines["status"] == "measured")
+        lines["total"] = lines["count"] * lines["own_time"].where(lines["status"] == "measured")
         lines["at_roof"] = lines["total"] * lines["roof_fraction"].clip(upper=1)
         lines["saved"] = lines["total"] - lines["at_roof"]
         lines["layer"] = lines["layer"].fillna("").where(lines["layer"].fillna("") != "", lines["name"])
@@ -152,7 +152,7 @@ def by_layer(lines, whole):
                 line["layer"],
                 line["pass"],
                 f"{line['count']}",
-                column(line["time_median"], "s"),
+                column(line["own_time"], "s"),
                 column(line["total"], "s"),
             ]
             + [share(line["total"] / whole), share(line["roof_fraction"]), column(line["saved"], "s")]

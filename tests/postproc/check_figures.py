@@ -89,7 +89,7 @@ def check_planes(data):
             assert np.allclose(sorted(np.hstack([line.get_ydata() for line in closed])), sorted(height)), kind
             # The longer of the two times is the run time.
             ends = [np.divide([line.get_xdata(), line.get_ydata()], np.array([scales]).T) for line in opened]
-            assert np.allclose(sorted(np.hstack(ends).max(axis=0)), sorted(own["time_median"])), kind
+            assert np.allclose(sorted(np.hstack(ends).max(axis=0)), sorted(own["own_time"])), kind
             assert all(to_rgb(line.get_markerfacecolor()) == (1, 1, 1) for line in opened), "measured time is not open"
         across, up = axes.child_axes
         assert np.allclose(np.divide(axes.get_xlim(), across.get_xlim()), bandwidth), "axis of bandwidth time"
@@ -148,7 +148,7 @@ def check_bars(data):
     heights = {}
     for bar in axes.patches:
         heights.setdefault(round(bar.get_x(), 3), []).append(bar.get_height())
-    assert np.allclose([sum(parts) for _, parts in sorted(heights.items())], own["time_median"]), heights
+    assert np.allclose([sum(parts) for _, parts in sorted(heights.items())], own["own_time"]), heights
     host = [line.get_ydata()[0] for line in axes.get_lines() if line.get_gid().endswith("|host")]
     assert np.allclose(host, own["caller_time"])
 
@@ -224,7 +224,7 @@ def check_network(data):
     texts = [listed.get(name, "") for name in data.config_hash.values]
     plane, bars = figures.draw(data.assign(listed=("config", np.array(texts, object))), "network", where, width="page")
     readable.check(plane.figure)
-    own = chosen.assign(total=chosen["time_median"] * places)
+    own = chosen.assign(total=chosen["own_time"] * places)
     sums = own.groupby("precision")["total"].sum()
     ends = {}
     for bar in (found for found in bars.patches if "precision" in found.get_gid()):

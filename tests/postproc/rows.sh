@@ -322,22 +322,22 @@ refused "no variable 'tim_median'; did you mean time_median" describe golden.nc 
 doctored golden.nc net.nc 'listed = data.createVariable("listed", str, ("config",))
 listed[:] = numpy.array(["", "net:4 gone x1", "net:1 a b x2; net:3 x1", "net:2 rnn x4; other:1 x1"], dtype=object)'
 expect 1 script network net.nc net
-row "^forward " 8 "4.075 ms" "1.5 %" "4.015 ms"
-row "^a b " forward 2 "25.00 us" "50.00 us" "1.2 %" "37.3 %" "31.33 us"
+row "^forward " 8 "4.069 ms" "1.4 %" "4.011 ms"
+row "^a b " forward 2 "23.00 us" "46.00 us" "1.1 %" "37.3 %" "28.82 us"
 row "^batch batch=16" forward 1
 row "^gone " failed
-row "^rnn " "4.000 ms" "98.2 %"
+row "^rnn " "4.000 ms" "98.3 %"
 doctored net.nc none.nc 'data["status"][:] = 2'
 expect 1 script network none.nc net
 grep -q "^forward  *8  *-  *-  *-$" output || { cat output; fail "a total of failed layers"; }
 doctored net.nc earlier.nc 'data["time_median"][3] *= 2'
 expect 1 script network net.nc net --before earlier.nc
 row "^ *rnn " "8.000 ms" "4.000 ms" "-50.0 %"
-row "all 7 layers of both" "8.075 ms" "4.075 ms"
+row "all 7 layers of both" "8.069 ms" "4.069 ms"
 doctored earlier.nc earlier.nc 'for name in "uuid", "device_uuid":
     data[name][:] = numpy.array([f"other {text}" if text else "" for text in data[name][:]], object)'
 expect 1 script network net.nc net --before earlier.nc
-row "all 7 layers of both" "8.075 ms" "4.075 ms"
+row "all 7 layers of both" "8.069 ms" "4.069 ms"
 refused "leave out --before" network net.nc net --before earlier.nc --json
 refused "lists of several labels: name one; there are: net, other" network net.nc
 refused "no row comes from a list" network golden.nc
@@ -354,7 +354,7 @@ passes = ["forward", "backward-data", "backward-filter", "backward"]
 rows = [(place, name, precision) for place in (1, 2) for name in passes[: 2 + place] for precision in ("fp16", "fp32")]
 lines = pandas.DataFrame(rows + [(3, "backward-data", "fp32")], columns=["place", "pass", "precision"])
 lines["configuration"] = "conv2d pass=" + lines["pass"] + (" precision=" + lines["precision"]).where(lines["place"] < 3, "")
-lines = lines.assign(workload="conv2d", count=2, time_median=1.0, status="measured", roof_fraction=2.0, layer="", name="n", device_name="#0")
+lines = lines.assign(workload="conv2d", count=2, own_time=1.0, status="measured", roof_fraction=2.0, layer="", name="n", device_name="#0")
 found = totals(lines, "x").groupby(["series", "direction"])[["total", "at_roof"]].sum()
 # layer 2 has `pass = backward`; layer 3 has one configuration, which counts as forward in both series
 assert list(found["total"]) == list(found["at_roof"]) == [2 * (1 + 2), 2 * 3] * 2, found

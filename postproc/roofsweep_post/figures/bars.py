@@ -42,12 +42,12 @@ def draw_bar(axes, series, hatch, row, x, width):
     """Draws busy time and gap of a row as a bar, and a line across the bar at the caller's time."""
     how = {"width": 0.9 * width, "edgecolor": style.BLACK, "linewidth": 0.4}
     whole = np.isfinite(row["gap_time"])
-    time = row["busy"] if whole else row["time_median"]
+    time = row["busy"] if whole else row["own_time"]
     axes.bar(x, time, color=series.colour, hatch=hatch, gid=f"{series.name}|busy", **how)
     if whole:
         axes.bar(x, row["gap_time"], bottom=row["busy"], color="white", gid=f"{series.name}|gap", **how)
     if np.isfinite(row["noise"]):
-        ends = [max(end, 0) * row["time_median"] for end in interval(row)]
+        ends = [max(row["own_time"] + (end - 1) * row["time_median"], 0) for end in interval(row)]
         axes.vlines(x, *ends, color=style.BLACK, linewidth=0.8)
     ends, caller = [x - 0.5 * width, x + 0.5 * width], [row["caller_time"]] * 2
     axes.plot(ends, caller, color=style.BLACK, linewidth=1.1, gid=f"{series.name}|host")
@@ -78,7 +78,7 @@ def draw(figure, axes, scene, annotate, height):
     texts = [marks.value_text(key) for key, _ in found]
     numbered = max(map(len, texts)) * len(texts) > LETTERS * figure.get_size_inches()[0]
     key = "Key: " + ", ".join(f"{number}: {text}" for number, text in enumerate(texts, 1)) if numbered else ""
-    times = frame.finite(scene.rows["time_median"], scene.rows["caller_time"])
+    times = frame.finite(scene.rows["own_time"], scene.rows["caller_time"])
     wide = bool(times.max() > RANGE * times.min())
     axes.set(
         xlim=(-0.6, len(found) - 0.4),

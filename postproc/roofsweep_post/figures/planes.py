@@ -139,7 +139,7 @@ def on_axes(rows, scales):
     if not scales:
         return rows.assign(overhead_x=rows["overhead_time"], overhead_y=rows["overhead_time"])
     moved, flops = rows["bytes_at"], rows["flops"]
-    longer = rows["time_median"] / np.maximum(moved / scales[0], flops / scales[1])
+    longer = rows["own_time"] / np.maximum(moved / scales[0], flops / scales[1])
     found = {name: rows["overhead_time"] * scale for name, scale in zip(OVERHEAD, scales)}
     found |= {"bandwidth_plane": longer * moved, "compute_plane": longer * flops}
     return rows.assign(bandwidth_floor=moved, compute_floor=flops, **found)
