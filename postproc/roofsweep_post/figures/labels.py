@@ -104,10 +104,13 @@ class Labels:
         return None
 
     def belongs(self, at, box):
-        """Returns whether the symbol at `at` is clearly nearer to the box than any other symbol."""
-        others = self.symbols[np.hypot(*(self.symbols - at).T) > SAME * self.scale]
+        """Returns whether a symbol at the place of `at` is clearly nearer to the box than symbols of other places."""
         letters = box + AIR * self.scale * np.array([1, 1, -1, -1])
-        return not len(others) or distances(letters, others).min() > NEARER * distances(letters, at[None])[0]
+        far = distances(letters, self.symbols)
+        nearest = self.symbols[far.argmin()]
+        others = far[np.hypot(*(self.symbols - nearest).T) > SAME * self.scale]
+        same = np.hypot(*(nearest - at)) <= SAME * self.scale
+        return same and others.min(initial=np.inf) > NEARER * distances(letters, at[None])[0]
 
     def line_is_free(self, at, box, across):
         """Returns whether the line from a label to its point crosses no label and no symbol. across: the line may cross
