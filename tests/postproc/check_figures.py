@@ -536,6 +536,7 @@ def main():
     check_energy(paper)
     check_parts(paper)
     check_network(paper)
+    style.plt.close("all")
     check_waves(paper)
     check_waves_of_devices(four)
     check_cold_bandwidths(paper)
