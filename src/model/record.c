@@ -69,8 +69,8 @@ const struct field record_fields[] = {
     I(time_median, "time of one iteration, median",
       .comment =
           "nothing is traced or counted meanwhile; performance and what follows from it "
-          "use this time less the timer's; of several placements that of the one in the middle, as clocks, "
-          "trace and counts are; of several rounds the median of round_time",
+          "use this time less the timer's; of several placements that of the one in the middle, "
+          "as clocks, trace and counts are; of several rounds the median of round_time",
       ALWAYS),
     I(time_mean, "time of one iteration, mean"),
     I(time_min, "time of one iteration, minimum", JSON_ONLY),
@@ -208,8 +208,9 @@ const struct field record_fields[] = {
     R(output_hash, FIELD_TEXT, "1", "64-bit hash of the bits of all results",
       .comment =
           "equal for the same configuration, seed, kernels and grids, device model, number of "
-          "cores and library version; varies: iterations or rounds of the row differ in their bits, as "
-          "sums by atomic additions do; empty: no results that can be read, as of programs"),
+          "cores and library version; varies: iterations or rounds of the row differ in their "
+          "bits, as sums by atomic additions do; empty: no results that can be read, as of "
+          "programs"),
     {0},
 };
 
