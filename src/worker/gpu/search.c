@@ -3,8 +3,8 @@
  * A search binds each candidate, identifies its kernels, and times it briefly. A candidate with the
  * kernels of an earlier candidate is not timed again. Candidates within 15 % of the fastest, five
  * at most, enter the final: they are timed in turn, seven times, so that a change of clock hits all
- * of them. The median of the seven times decides. A finalist that was slower in each of its first
- * three rounds than another in each leaves. A single finalist wins without a final.
+ * of them. The median of the seven times decides. A finalist leaves after three rounds if its
+ * fastest round is slower than another's slowest. A single finalist wins without a final.
  *
  * A candidate that the library refuses, or that fails, is skipped. If all are skipped, the search
  * returns the first error. A lost device ends the search with STATUS_DEVICE.
@@ -318,8 +318,8 @@ static enum status round_time(struct search_state *state, struct entry *entry, s
     return status;
 }
 
-/* Returns whether another finalist was faster in each round. The library's own choice stays, since
- * its time is recorded. */
+/* Returns whether the first rounds of another finalist were all faster. The library's own choice
+ * stays, since its time is recorded. */
 static bool is_beaten(const struct search_state *state, int finalists, const struct entry *entry)
 {
     double least = INFINITY, most = INFINITY; /* s, the entry's shortest, another's longest round */
